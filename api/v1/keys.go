@@ -1,0 +1,32 @@
+package v1
+
+// Labels that Penstock puts on every child it makes.
+const (
+	// ManagedByLabel is the well-known label that names who manages a child;
+	// its value is ManagedByValue. Caches select children by it.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
+	// ManagedByValue is the value of ManagedByLabel on every child.
+	ManagedByValue = "penstock"
+	// JobNameLabel holds the name of the TrainingJob that a child belongs to.
+	JobNameLabel = "penstock.dev/job-name"
+	// RoleLabel holds the role of a pod, in lower case.
+	RoleLabel = "penstock.dev/role"
+	// IndexLabel holds the index of a pod within its role, from 0.
+	IndexLabel = "penstock.dev/index"
+)
+
+// Annotations that Penstock reads or writes.
+const (
+	// RestoreAnnotation keeps what the version an object is read in cannot
+	// say, so that converting back loses nothing. It is written by conversion
+	// alone; what others write into it counts only where it could have come
+	// from conversion.
+	RestoreAnnotation = "penstock.dev/restore"
+)
+
+// FieldManager is the one name under which Penstock applies its children.
+const FieldManager = "penstock"
+
+// ManagedByPenstock is the value of spec.runPolicy.managedBy that names
+// Penstock itself; absence means the same.
+const ManagedByPenstock = "penstock.dev/manager"

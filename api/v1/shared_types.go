@@ -1,0 +1,258 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// RoleName names a role within its workload, in the case that the framework's
+// own documentation uses: Master, Worker, PS.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=40
+// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
+type RoleName string
+
+// RestartPolicy says what happens to a role's pod when its main container has ended.
+// +kubebuilder:validation:Enum=Always;OnFailure;Never;ExitCode
+type RestartPolicy string
+
+const (
+	// RestartAlways restarts the container whatever its exit code.
+	RestartAlways RestartPolicy = "Always"
+	// RestartOnFailure restarts the container when its exit code is not 0.
+	RestartOnFailure RestartPolicy = "OnFailure"
+	// RestartNever never restarts; a failed pod fails the workload.
+	RestartNever RestartPolicy = "Never"
+	// RestartExitCode replaces the pod when the main container's exit code is
+	// 128 or more (killed by a signal, out of memory, node lost) and fails the
+	// workload below that.
+	RestartExitCode RestartPolicy = "ExitCode"
+)
+
+// LabelKey is a node label key, such as topology.kubernetes.io/rack.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=317
+type LabelKey string
+
+// Role is a group of equal pods within a workload.
+type Role struct {
+	// name of the role, unique within the workload.
+	// +required
+	Name RoleName `json:"name,omitempty"`
+
+	// replicas is the number of pods of this role; 1 when left out.
+	// For the role that spec.elastic scales, spec.elastic.replicas overrides it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100000
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// restartPolicy says what happens when the main container of a pod has
+	// ended: Always, OnFailure, Never or ExitCode. The framework decides the
+	// default. It takes the place of the template's own restartPolicy.
+	// +optional
+	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
+
+	// topology asks for all pods of this role in one domain.
+	// +optional
+	Topology *Topology `json:"topology,omitempty"`
+
+	// template of the pods of this role.
+	// +required
+	Template corev1.PodTemplateSpec `json:"template,omitzero"`
+}
+
+// Topology is the wish that pods run in one domain: on nodes that share the
+// value of one label. Exactly one of its fields is set.
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+type Topology struct {
+	// required is the key of the node label that all pods must share; they
+	// wait until one domain has room.
+	// +optional
+	Required LabelKey `json:"required,omitempty"`
+
+	// preferred is the key of the node label that the pods should share.
+	// +optional
+	Preferred LabelKey `json:"preferred,omitempty"`
+}
+
+// CleanPodPolicy says which pods go when a workload has finished.
+// +kubebuilder:validation:Enum=All;Running;None
+type CleanPodPolicy string
+
+const (
+	// CleanPodAll deletes every pod.
+	CleanPodAll CleanPodPolicy = "All"
+	// CleanPodRunning deletes the pods that have not finished, so that the
+	// logs of finished ones can still be read.
+	CleanPodRunning CleanPodPolicy = "Running"
+	// CleanPodNone deletes nothing.
+	CleanPodNone CleanPodPolicy = "None"
+)
+
+// RunPolicy bounds how long and how often a workload runs.
+// +kubebuilder:validation:MinProperties=0
+type RunPolicy struct {
+	// suspend stops the workload: its pods are deleted, its status is kept.
+	// False when left out.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
+	// activeDeadlineSeconds is how long the workload may run, in seconds, from
+	// its start or its last resumption; it fails at that instant.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// backoffLimit is the number of restarts, over all roles, after which the
+	// workload fails; no limit when left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
+
+	// ttlSecondsAfterFinished is how long the finished workload is kept, in
+	// seconds, before it is deleted; for ever when left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
+	// cleanPodPolicy says which pods go when the workload has finished: All,
+	// Running or None. None when left out.
+	// +optional
+	CleanPodPolicy CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
+
+	// managedBy names the controller that reconciles the workload, as a
+	// domain-prefixed path; penstock.dev/manager, or leaving it out, means
+	// Penstock. It cannot change.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ManagedBy *string `json:"managedBy,omitempty"`
+}
+
+// Gang asks that the workload's pods are scheduled all together or not at all.
+// +kubebuilder:validation:MinProperties=0
+type Gang struct {
+	// minAvailable is the number of pods that must be placeable before any is
+	// placed; all of them when left out.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MinAvailable *int32 `json:"minAvailable,omitempty"`
+
+	// queueName is the queue of the gang scheduler. It cannot change.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	QueueName string `json:"queueName,omitempty"`
+
+	// priorityClassName is the priority of the gang as a whole.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// scheduler is the name of the scheduler that places the gang.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Scheduler string `json:"scheduler,omitempty"`
+
+	// minResources is what must be free before any pod is placed; the sum over
+	// minAvailable pods when left out.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	MinResources map[corev1.ResourceName]resource.Quantity `json:"minResources,omitempty"`
+
+	// scheduleTimeoutSeconds is how long the scheduler may try, in seconds.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ScheduleTimeoutSeconds *int32 `json:"scheduleTimeoutSeconds,omitempty"`
+
+	// topology asks for all pods of the gang in one domain.
+	// +optional
+	Topology *Topology `json:"topology,omitempty"`
+}
+
+// Phase is the one word that people print for the state of a workload.
+// Conditions hold the state; phase only repeats it.
+// +kubebuilder:validation:Enum=Pending;Creating;Running;Scaling;Restarting;Upgrading;Suspended;Succeeded;Failed
+type Phase string
+
+const (
+	// PhasePending means that nothing was made yet.
+	PhasePending Phase = "Pending"
+	// PhaseCreating means that pods were made and not all run yet.
+	PhaseCreating Phase = "Creating"
+	// PhaseRunning means that the workload does its work.
+	PhaseRunning Phase = "Running"
+	// PhaseScaling means that pods are being added or removed.
+	PhaseScaling Phase = "Scaling"
+	// PhaseRestarting means that a failed pod is being replaced.
+	PhaseRestarting Phase = "Restarting"
+	// PhaseUpgrading means that pods are being replaced by a new template.
+	PhaseUpgrading Phase = "Upgrading"
+	// PhaseSuspended means that the workload is stopped and can be resumed.
+	PhaseSuspended Phase = "Suspended"
+	// PhaseSucceeded means that the workload has done its work. It is final.
+	PhaseSucceeded Phase = "Succeeded"
+	// PhaseFailed means that the workload has failed. It is final.
+	PhaseFailed Phase = "Failed"
+)
+
+// RoleStatus counts the pods of one role.
+type RoleStatus struct {
+	// name of the role.
+	// +required
+	Name RoleName `json:"name,omitempty"`
+
+	// replicas is the number of pods that are wanted.
+	// +optional
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// active is the number of pods that are running.
+	// +optional
+	Active *int32 `json:"active,omitempty"`
+
+	// ready is the number of pods that are running and ready.
+	// +optional
+	Ready *int32 `json:"ready,omitempty"`
+
+	// succeeded is the number of pods that have ended well.
+	// +optional
+	Succeeded *int32 `json:"succeeded,omitempty"`
+
+	// failed is the number of pods that have failed and are not being replaced.
+	// +optional
+	Failed *int32 `json:"failed,omitempty"`
+
+	// restarts is how often pods of this role were restarted, in place or by a
+	// new pod, since the workload started. It never goes down while the
+	// workload runs and starts anew when it is resumed.
+	// +optional
+	Restarts *int32 `json:"restarts,omitempty"`
+
+	// observed holds the restart count last seen of each pod that has restarted
+	// in place, so that what was counted once is never counted again.
+	// +optional
+	// +listType=map
+	// +listMapKey=uid
+	// +kubebuilder:validation:MaxItems=10000
+	Observed []ObservedRestarts `json:"observed,omitempty"`
+}
+
+// ObservedRestarts is how often the containers of one pod were seen to restart.
+type ObservedRestarts struct {
+	// uid of the pod.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	UID string `json:"uid,omitempty"`
+
+	// count of restarts that are already in the role's restarts.
+	// +required
+	Count *int32 `json:"count,omitempty"`
+}
+
+// Common condition types of workloads. Each workload kind says which reasons
+// they carry.
+const (
+	// SuspendedCondition is True while the workload is suspended.
+	SuspendedCondition = "Suspended"
+)
