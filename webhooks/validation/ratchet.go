@@ -1,0 +1,81 @@
+package validation
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Tolerated returns those of errs that an update has to answer for. A fault
+// that was stored long ago, perhaps before its rule was, does not block an
+// update that leaves it alone: it is left out if the same rules, run today on
+// the old object, give a fault of the same type at the same field (oldErrs)
+// and the content at that field has not changed. A fault without a field
+// stands for the whole spec. Items of lists that have a name are the same item
+// by that name, wherever they stand.
+//
+// Both objects are untyped content after the same pruning and defaulting.
+func Tolerated(oldErrs, errs field.ErrorList, old, obj map[string]any) field.ErrorList {
+	if len(errs) == 0 || len(oldErrs) == 0 {
+		return errs
+	}
+	stored := make(map[string]string, len(oldErrs))
+	for _, err := range oldErrs {
+		path := scopeOf(err)
+		stored[faultKey(err.Type, stablePath(old, path))] = path
+	}
+	var remaining field.ErrorList
+	for _, err := range errs {
+		path := scopeOf(err)
+		oldPath, known := stored[faultKey(err.Type, stablePath(obj, path))]
+		if !known || !sameAt(old, oldPath, obj, path) {
+			remaining = append(remaining, err)
+		}
+	}
+	return remaining
+}
+
+func scopeOf(err *field.Error) string {
+	// field.Path prints the absent path as <nil>.
+	if err.Field == "" || err.Field == "<nil>" {
+		return "spec"
+	}
+	return err.Field
+}
+
+func faultKey(kind field.ErrorType, path string) string {
+	return string(kind) + " " + path
+}
+
+func sameAt(old map[string]any, oldPath string, obj map[string]any, path string) bool {
+	before, had := Lookup(old, oldPath)
+	after, has := Lookup(obj, path)
+	return had == has && equality.Semantic.DeepEqual(before, after)
+}
+
+// Distinct returns errs without those that say again, in the same words, what
+// another says of a field further down: the CEL rules of a schema speak of the
+// struct that they sit on, and the invariants of the field itself.
+func Distinct(errs field.ErrorList) field.ErrorList {
+	var distinct field.ErrorList
+	for i, err := range errs {
+		repeated := false
+		for j, other := range errs {
+			if i != j && err.Detail != "" && err.Detail == other.Detail &&
+				(isBelow(other.Field, err.Field) || other.Field == err.Field && j < i) {
+				repeated = true
+				break
+			}
+		}
+		if !repeated {
+			distinct = append(distinct, err)
+		}
+	}
+	return distinct
+}
+
+func isBelow(path, parent string) bool {
+	rest, below := strings.CutPrefix(path, parent)
+	return below && rest != "" && (rest[0] == '.' || rest[0] == '[')
+}
