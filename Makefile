@@ -136,7 +136,7 @@ verify-tidy: ## Fail if a go.mod is not tidy.
 
 .PHONY: verify-kustomize
 verify-kustomize: ## Fail if a kustomization does not build.
-	files=$$(git ls-files 'config/**/kustomization.yaml'); \
+	files=$$(git ls-files --cached --others --exclude-standard 'config/*kustomization.yaml'); \
 	for file in $$files; do \
 		grep -q '^kind: Component' "$$file" || $(KUSTOMIZE) build "$$(dirname "$$file")" >/dev/null; \
 	done
