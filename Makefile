@@ -128,8 +128,9 @@ verify: generate verify-tidy verify-kustomize lint verify-clean ## Generate and 
 # packages, go mod tidy would add their dependencies too.
 .PHONY: verify-tidy
 verify-tidy: ## Fail if a go.mod is not tidy.
-	go mod tidy -diff
-	cd test/controlplane && go mod tidy -diff
+	for file in $$(git ls-files go.mod '*/go.mod'); do \
+		(cd "$$(dirname "$$file")" && go mod tidy -diff); \
+	done
 	scratch=$$(mktemp -d) && trap 'rm -rf "$$scratch"' EXIT && \
 		cp go.tools.mod "$$scratch/go.mod" && cp go.tools.sum "$$scratch/go.sum" && \
 		cd "$$scratch" && go mod tidy -diff
