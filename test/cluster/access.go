@@ -14,8 +14,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// User returns a client configuration that the API server takes for the named user in these groups. What the user may
-// do is up to RBAC; only the group system:masters may do everything.
+// User returns a client configuration that the API server takes for the named user in these groups, without client-side
+// rate limit. What the user may do is up to RBAC; only the group system:masters may do everything.
 func (c *Cluster) User(name string, groups ...string) (*rest.Config, error) {
 	pair, err := c.ca.client(name, groups)
 	if err != nil {
@@ -23,6 +23,7 @@ func (c *Cluster) User(name string, groups ...string) (*rest.Config, error) {
 	}
 	return &rest.Config{
 		Host: fmt.Sprintf("https://127.0.0.1:%d", c.port),
+		QPS:  -1,
 		TLSClientConfig: rest.TLSClientConfig{
 			CAData:   c.ca.certPEM,
 			CertData: pair.cert,

@@ -27,19 +27,20 @@ type Cluster struct {
 	// Dir is the folder that holds data, certificates and logs.
 	Dir string
 
-	options Options
-	ca      *authority
-	etcdURL string
-	port    int
-	http    *http.Client
-	client  kubernetes.Interface
+	options   Options
+	temporary bool     // Dir was made by Start
+	lock      *os.File // held for as long as the cluster uses Dir
+	ca        *authority
+	etcdURL   string
+	port      int
+	http      *http.Client
+	client    kubernetes.Interface
 
 	mu        sync.Mutex
 	etcd      *process
 	apiserver *process
 	others    []*process
 	stopped   bool
-	temporary bool
 }
 
 // Start starts a cluster and returns once it answers, its controllers work and its nodes are ready. The context bounds
@@ -51,7 +52,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	}
 	c := &Cluster{options: options}
 	if err := c.prepareDir(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.releaseDir())
 	}
 	if err := c.start(ctx); err != nil {
 		c.abandon()
@@ -109,7 +110,6 @@ func (c *Cluster) writeAccess() error {
 	if err != nil {
 		return err
 	}
-	config.QPS = -1
 	c.Config = config
 	c.Kubeconfig = filepath.Join(c.Dir, "admin.kubeconfig")
 	if err := writeKubeconfig(c.Kubeconfig, config); err != nil {
@@ -136,23 +136,14 @@ func (c *Cluster) Stop() error {
 
 	c.stopProcesses()
 	c.closeConnections()
-	if c.temporary && !c.options.Keep {
-		if err := os.RemoveAll(c.Dir); err != nil {
-			return fmt.Errorf("failed to remove the cluster's folder: %w", err)
-		}
-	}
-	return nil
+	return c.releaseDir()
 }
 
 // abandon is Stop for a cluster that did not start: the logs stay, for the error names one of them.
 func (c *Cluster) abandon() {
 	c.stopProcesses()
 	c.closeConnections()
-	if c.temporary && !c.options.Keep {
-		for _, name := range []string{"etcd", "certificates", "kubectl-cache"} {
-			_ = os.RemoveAll(filepath.Join(c.Dir, name))
-		}
-	}
+	_ = c.releaseDir(dataDirs...)
 }
 
 // stopProcesses ends what depends on the API server first, then the server, then its storage.
@@ -188,31 +179,6 @@ func (c *Cluster) LogPath(component string) string {
 func (c *Cluster) logDir() string { return filepath.Join(c.Dir, "logs") }
 
 func (c *Cluster) certificate(name string) string { return filepath.Join(c.Dir, "certificates", name) }
-
-// prepareDir makes the cluster's folders, rid of what an earlier cluster left, and its certificates.
-func (c *Cluster) prepareDir() error {
-	dir := c.options.Dir
-	if dir == "" {
-		temporary, err := os.MkdirTemp("", "penstock-cluster-")
-		if err != nil {
-			return fmt.Errorf("failed to make a folder for the cluster: %w", err)
-		}
-		dir, c.temporary = temporary, true
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	c.Dir = dir
-	for _, name := range []string{"etcd", "certificates", "logs", "kubectl-cache"} {
-		at := filepath.Join(dir, name)
-		if err := errors.Join(os.RemoveAll(at), os.MkdirAll(at, 0o755)); err != nil {
-			return fmt.Errorf("failed to prepare the cluster's folder: %w", err)
-		}
-	}
-	c.ca, err = writeCertificates(filepath.Join(dir, "certificates"))
-	return err
-}
 
 func (c *Cluster) report(format string, what any, began time.Time) {
 	fmt.Fprintf(c.options.Log, "cluster: "+format+", %.1f s\n", what, time.Since(began).Seconds())

@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,29 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
-
-// startForTest starts a cluster that ends with the test. Without binaries the test is skipped, but not in CI.
-func startForTest(t *testing.T, options Options) *Cluster {
-	t.Helper()
-	if _, err := FindAssets(); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	began := time.Now()
-	c, err := Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Logf("started in %.1f s", time.Since(began).Seconds())
-	return c
-}
 
 func clientFor(t *testing.T, c *Cluster, user string, groups ...string) kubernetes.Interface {
 	t.Helper()
@@ -53,7 +33,7 @@ func clientFor(t *testing.T, c *Cluster, user string, groups ...string) kubernet
 }
 
 func TestAPIServerOnly(t *testing.T) {
-	c := startForTest(t, Options{GangScheduling: true})
+	c := ForTest(t, Options{GangScheduling: true})
 	admin := clientFor(t, c, "alice", "system:masters")
 	nobody := clientFor(t, c, "bob", "data-science")
 	configMaps := admin.CoreV1().ConfigMaps("default")
@@ -121,7 +101,7 @@ func TestAPIServerOnly(t *testing.T) {
 
 func TestStopLeavesNothing(t *testing.T) {
 	before := goleak.IgnoreCurrent()
-	c := startForTest(t, Options{Components: Full, Nodes: []Node{{Name: "gpu-1", GPUs: 8}}})
+	c := ForTest(t, Options{Components: Full, Nodes: []Node{{Name: "gpu-1", GPUs: 8}}})
 	c.mu.Lock()
 	processes := append([]*process{c.etcd, c.apiserver}, c.others...)
 	c.mu.Unlock()
@@ -145,9 +125,7 @@ func TestStopLeavesNothing(t *testing.T) {
 }
 
 func TestStartFailureShowsTheLog(t *testing.T) {
-	if _, err := FindAssets(); err != nil {
-		t.Skip(err)
-	}
+	SkipWithoutAssets(t)
 	dir := t.TempDir()
 	_, err := Start(t.Context(), Options{Dir: dir, APIServerArgs: []string{"--no-such-flag"}})
 	if err == nil {
@@ -160,10 +138,64 @@ func TestStartFailureShowsTheLog(t *testing.T) {
 	}
 }
 
-func TestStartHonoursItsContext(t *testing.T) {
-	if _, err := FindAssets(); err != nil {
-		t.Skip(err)
+func TestOneClusterPerFolder(t *testing.T) {
+	dir := t.TempDir()
+	ForTest(t, Options{Dir: dir})
+	_, err := Start(t.Context(), Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "already running in "+dir) {
+		t.Errorf("want a refusal, got %v", err)
 	}
+}
+
+// A test that is killed cannot stop its cluster. The test binary runs itself to be the one that is killed.
+func TestNothingOutlivesAKilledParent(t *testing.T) {
+	const variable = "PENSTOCK_TEST_CLUSTER_DIR"
+	if dir := os.Getenv(variable); dir != "" {
+		c := ForTest(t, Options{Dir: dir})
+		fmt.Printf("pids %d %d\n", c.etcd.pid, c.apiserver.pid)
+		select {}
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends processes with their parent")
+	}
+	SkipWithoutAssets(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), variable+"="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var etcd, apiserver int
+	if _, err := fmt.Fscanf(out, "pids %d %d\n", &etcd, &apiserver); err != nil {
+		t.Fatalf("the cluster did not start: %v", err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	for _, pid := range []int{etcd, apiserver} {
+		deadline := time.Now().Add(10 * time.Second)
+		for alive(pid) && time.Now().Before(deadline) {
+			time.Sleep(20 * time.Millisecond)
+		}
+		if alive(pid) {
+			t.Errorf("process %d outlived its parent", pid)
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// alive reports whether a process runs; one that has ended may stay a zombie until somebody reaps it.
+func alive(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && !strings.Contains(string(status), "State:\tZ")
+}
+
+func TestStartHonoursItsContext(t *testing.T) {
+	SkipWithoutAssets(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	began := time.Now()

@@ -41,7 +41,8 @@ const (
 	// SimulateStopSeconds is how long a deleted pod's containers take to stop, within its grace period; 0 by default.
 	// Containers that use up the grace period are killed and exit with 137, others with 143.
 	SimulateStopSeconds = "simulate.penstock.dev/stop-seconds"
-	// SimulateReady, set to "false" on a node, makes the node not ready until it is removed.
+	// SimulateReady, set to "false" on a node, makes the node not ready until it is removed. Kubernetes then evicts its
+	// pods as their tolerations say, unless more than half of the nodes are not ready.
 	SimulateReady = "simulate.penstock.dev/ready"
 )
 

@@ -62,7 +62,7 @@ func isReady(pod *corev1.Pod) bool {
 }
 
 func TestSimulatedPods(t *testing.T) {
-	c := startForTest(t, Options{Components: Full, Nodes: []Node{{Name: "gpu-1", GPUs: 64, Rack: "r1"}}})
+	c := ForTest(t, Options{Components: Full, Nodes: []Node{{Name: "gpu-1", GPUs: 64, Rack: "r1"}}})
 	pods := clientFor(t, c, "alice", "system:masters").CoreV1().Pods("default")
 	create := func(t *testing.T, pod *corev1.Pod) {
 		t.Helper()
@@ -162,11 +162,16 @@ func TestSimulatedPods(t *testing.T) {
 }
 
 func TestNodesComeAndGo(t *testing.T) {
-	c := startForTest(t, Options{Components: Full})
+	// Nothing is evicted while most of a cluster is not ready, hence two nodes beside the one that fails.
+	c := ForTest(t, Options{Components: Full, Nodes: []Node{{Name: "cpu-1"}, {Name: "cpu-2"}}})
 	client := clientFor(t, c, "alice", "system:masters")
 	pods := client.CoreV1().Pods("default")
 	waiting := pod("waiting", corev1.RestartPolicyAlways, nil)
 	waiting.Spec.NodeSelector = map[string]string{RackLabel: "r2", ProductLabel: "NVIDIA-A100-SXM4-80GB"}
+	waiting.Spec.Tolerations = []corev1.Toleration{{
+		Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+		TolerationSeconds: new(int64),
+	}}
 	if _, err := pods.Create(t.Context(), waiting, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +183,39 @@ func TestNodesComeAndGo(t *testing.T) {
 	if _, _, err := c.Kubectl(t.Context(), "", "annotate", "node", "gpu-2", SimulateReady+"=false"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.Kubectl(t.Context(), "", "wait", "node/gpu-2", "--for=condition=Ready=false", "--timeout=20s"); err != nil {
-		t.Error(err)
+	awaitGone(t, pods, "waiting")
+}
+
+func TestGangSchedulingAcrossARestart(t *testing.T) {
+	c := ForTest(t, Options{Components: Full, GangScheduling: true, Nodes: []Node{{Name: "gpu-1", GPUs: 1}}})
+	pods := clientFor(t, c, "alice", "system:masters").CoreV1().Pods("default")
+	group := `{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: pair},
+		spec: {schedulingPolicy: {gang: {minCount: 2}}}}`
+	if _, _, err := c.Kubectl(t.Context(), group, "create", "-f", "-"); err != nil {
+		t.Fatal(err)
 	}
-	// The node lifecycle controller marks the pods of a node that is not ready.
-	eventually(t, pods, "waiting", func(pod *corev1.Pod) bool { return !isReady(pod) })
+	for _, name := range []string{"pair-0", "pair-1"} {
+		member := pod(name, corev1.RestartPolicyAlways, nil)
+		groupName := "pair"
+		member.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &groupName}
+		if _, err := pods.Create(t.Context(), member, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, pods, "pair-1", func(pod *corev1.Pod) bool { return len(pod.Status.Conditions) > 0 })
+	if first, err := pods.Get(t.Context(), "pair-0", metav1.GetOptions{}); err != nil || first.Spec.NodeName != "" {
+		t.Errorf("half a gang was scheduled to %q, %v", first.Spec.NodeName, err)
+	}
+
+	// The controllers and the simulator find the server again by themselves.
+	if err := c.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.AddNodes(t.Context(), Node{Name: "gpu-2", GPUs: 1}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, pods, "pair-0", isReady)
+	eventually(t, pods, "pair-1", isReady)
 }
 
 func awaitGone(t *testing.T, pods corev1client.PodInterface, name string) {
