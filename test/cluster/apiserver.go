@@ -2,12 +2,15 @@ package cluster
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -36,12 +39,16 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 		return err
 	}
 	c.etcdURL = fmt.Sprintf("http://127.0.0.1:%d", port)
+	name := "penstock-" + rand.Text()
 	p, err := startProcess("etcd", path, c.logDir(),
 		"--data-dir="+filepath.Join(c.Dir, "etcd"),
 		"--listen-client-urls="+c.etcdURL,
 		"--advertise-client-urls="+c.etcdURL,
+		"--name="+name,
 		// Nobody joins this cluster of one, so any port will do for its peers.
 		"--listen-peer-urls=http://127.0.0.1:0",
+		"--initial-advertise-peer-urls=http://127.0.0.1:0",
+		"--initial-cluster="+name+"=http://127.0.0.1:0",
 		// The data need not survive a power cut, and disks are slow.
 		"--unsafe-no-fsync",
 		"--log-level=warn",
@@ -55,8 +62,30 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return p.await(ctx, func(ctx context.Context) error {
-		return get(ctx, client, c.etcdURL+"/health")
+		return isMember(ctx, client, c.etcdURL, name)
 	})
+}
+
+// isMember returns an error unless the etcd that answers has a member of this name. Another cluster's etcd may have
+// taken the port first, and to write into that one would be worse than not to start.
+func isMember(ctx context.Context, client *http.Client, url, name string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v3/cluster/member/list", strings.NewReader("{}"))
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK || !strings.Contains(string(body), name) {
+		return fmt.Errorf("etcd answered %s: %s", response.Status, body)
+	}
+	return nil
 }
 
 // StartAPIServer starts kube-apiserver, on the port it had before, and returns once it is ready. Start has done this

@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// stopTimeout is how long a component may take to end by itself before it is killed.
-const stopTimeout = 10 * time.Second
+// stopTimeout is how long a component may take to end by itself before it is killed. An API server that has watchers
+// would take ten seconds and more; what it has acknowledged is in etcd by then.
+const stopTimeout = 2 * time.Second
 
 // process is one running component, in a process group of its own.
 type process struct {
