@@ -155,3 +155,23 @@ func (o *rawObject) encode() []byte {
 	}
 	return append(out, '}')
 }
+
+// Lost gives how many bytes a v1 object loses in the version that can say
+// least of it; reading it there keeps them in v1.RestoreAnnotation.
+func Lost(hub []byte) int {
+	object, err := splitObject(hub)
+	if err != nil || len(object.spec) <= MaxLost {
+		return 0 // What is lost is a part of the spec.
+	}
+	kind := kinds[schema.FromAPIVersionAndKind(object.apiVersion, object.kind).GroupKind()]
+	if kind == nil {
+		return 0
+	}
+	most := 0
+	for _, spoke := range kind.spokes {
+		if _, lost, err := spoke.convertExactly(object.spec, "", false); err == nil {
+			most = max(most, len(lost))
+		}
+	}
+	return most
+}
