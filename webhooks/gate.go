@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -23,10 +24,18 @@ type Cluster interface {
 // A Gate defaults and judges requests for Penstock's own kinds. It may be used
 // by several goroutines.
 type Gate struct {
-	engine  *policies.Engine
-	cluster Cluster
-	clock   func() time.Time
-	kinds   map[schema.GroupKind]kind
+	GateOptions
+	kinds map[schema.GroupKind]kind
+}
+
+// GateOptions are what a Gate decides by. All are required.
+type GateOptions struct {
+	Engine  *policies.Engine
+	Cluster Cluster
+	Clock   func() time.Time
+	// Loaded reports whether all policies were loaded; until then nothing is
+	// judged, because a part of them would let through what the rest refuses.
+	Loaded func() bool
 }
 
 // A kind is how the requests for one kind are defaulted and judged. Objects
@@ -50,7 +59,7 @@ type fault struct {
 
 // NewGate makes a gate for all of Penstock's kinds. It is an error if the
 // generated CustomResourceDefinitions cannot be read.
-func NewGate(engine *policies.Engine, cluster Cluster, clock func() time.Time) (*Gate, error) {
+func NewGate(options GateOptions) (*Gate, error) {
 	trainingJobs, err := newTrainingJobs()
 	if err != nil {
 		return nil, err
@@ -60,9 +69,7 @@ func NewGate(engine *policies.Engine, cluster Cluster, clock func() time.Time) (
 		return nil, err
 	}
 	return &Gate{
-		engine:  engine,
-		cluster: cluster,
-		clock:   clock,
+		GateOptions: options,
 		kinds: map[schema.GroupKind]kind{
 			trainingJobs.groupKind:     trainingJobs,
 			workloadPolicies.groupKind: workloadPolicies,
@@ -110,17 +117,21 @@ func (g *Gate) Validate(ctx context.Context, request *admissionv1.AdmissionReque
 	}
 	var verdict policies.Verdict
 	if kind.judged() {
+		if !g.Loaded() {
+			return refused(request, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+				"Penstock is starting and has not loaded its policies yet: try again in a few seconds")
+		}
 		verdict = g.judge(ctx, request)
 	}
 	return answer(request, faults, verdict)
 }
 
 func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest) policies.Verdict {
-	return g.engine.Snapshot().Judge(ctx, policies.FromAdmission(request, g.clock(), func() (map[string]string, error) {
+	return g.Engine.Snapshot().Judge(ctx, policies.FromAdmission(request, g.Clock(), func() (map[string]string, error) {
 		if request.Namespace == "" {
 			return nil, nil
 		}
-		labels, err := g.cluster.NamespaceLabels(ctx, request.Namespace)
+		labels, err := g.Cluster.NamespaceLabels(ctx, request.Namespace)
 		if err != nil {
 			return nil, fmt.Errorf("failed to read namespace %s: %w", request.Namespace, err)
 		}

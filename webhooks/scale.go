@@ -33,7 +33,7 @@ func (g *Gate) onParent(ctx context.Context, request *admissionv1.AdmissionReque
 		return request, fmt.Errorf("failed to read the scale: %w", err)
 	}
 	kind := v1.GroupVersion.WithKind(name)
-	stored, err := g.cluster.Object(ctx, kind, request.Namespace, request.Name)
+	stored, err := g.Cluster.Object(ctx, kind, request.Namespace, request.Name)
 	if err != nil {
 		return request, fmt.Errorf("failed to read the %s that is scaled: %w", name, err)
 	}

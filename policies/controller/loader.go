@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,6 +27,9 @@ type Loader struct {
 	client client.Client
 	engine *policies.Engine
 	loaded atomic.Bool
+	// mu is held from reading the cache to changing the engine, so that what was
+	// read later is what stays.
+	mu sync.Mutex
 }
 
 // Setup adds to a manager what keeps an engine at the cluster's policies, and
@@ -53,6 +57,8 @@ func Setup(mgr ctrl.Manager, engine *policies.Engine) (*Loader, error) {
 // Start loads all policies in one step, so that a process never judges by some
 // of them only.
 func (l *Loader) Start(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var list v1.WorkloadPolicyList
 	if err := l.client.List(ctx, &list); err != nil {
 		return fmt.Errorf("failed to list the policies: %w", err)
@@ -88,6 +94,8 @@ func (l *Loader) Check(*http.Request) error {
 // Reconcile hands one policy to the engine. A policy that does not compile is
 // no error here: trying again would not mend it, and its status says so.
 func (l *Loader) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var policy v1.WorkloadPolicy
 	err := l.client.Get(ctx, request.NamespacedName, &policy)
 	switch {

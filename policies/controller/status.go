@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -15,6 +16,9 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
 )
+
+// loaderLag is how long the loader may take to compile a policy.
+const loaderLag = 200 * time.Millisecond
 
 // maxMessage bounds the message of a condition; the API allows 32 KiB.
 const maxMessage = 8 << 10
@@ -43,13 +47,15 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	if err := s.client.Get(ctx, request.NamespacedName, &policy); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	// The loader may not have seen this generation yet; a second Set of the same
-	// spec compiles nothing.
-	fault := s.engine.Set(&policy)
+	state := s.state(policy.Name)
+	if state.Generation != policy.Generation {
+		// The loader has not come to this generation yet.
+		return reconcile.Result{RequeueAfter: loaderLag}, nil
+	}
 	wanted := policy.DeepCopy()
 	wanted.Status.ObservedGeneration = policy.Generation
-	wanted.Status.EnforcedGeneration = s.enforced(policy.Name)
-	apimeta.SetStatusCondition(&wanted.Status.Conditions, compiled(&policy, fault))
+	wanted.Status.EnforcedGeneration = state.Enforced
+	apimeta.SetStatusCondition(&wanted.Status.Conditions, compiled(&policy, state.Err))
 	if equality.Semantic.DeepEqual(policy.Status, wanted.Status) {
 		return reconcile.Result{}, nil
 	}
@@ -59,13 +65,13 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	return reconcile.Result{}, nil
 }
 
-func (s *status) enforced(name string) int64 {
+func (s *status) state(name string) policies.PolicyState {
 	for _, state := range s.engine.Snapshot().Policies() {
 		if state.Name == name {
-			return state.Enforced
+			return state
 		}
 	}
-	return 0
+	return policies.PolicyState{}
 }
 
 func compiled(policy *v1.WorkloadPolicy, fault error) metav1.Condition {
