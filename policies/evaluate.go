@@ -28,9 +28,8 @@ type finding struct {
 type evaluation struct {
 	in  *input
 	now time.Time
-	// shared are the values of the shared library that a policy has asked for
-	// already, in the order of sharedValues; nil when none has.
-	shared []*ast.Term
+	// shared are the values of the shared library; nil until a policy needs them.
+	shared []sharedValue
 }
 
 // run evaluates one rule. It stops with an error when cancel is cancelled.
@@ -55,9 +54,6 @@ func (e *evaluation) run(ctx context.Context, r *rule, parameters *ast.Term, can
 			break
 		}
 	}
-	if r.shared {
-		e.harvest(cache)
-	}
 	return findings, nil
 }
 
@@ -79,29 +75,18 @@ func (e *evaluation) query(ctx context.Context, r *rule, q *query, document *ast
 	return result, err
 }
 
-// seed puts the known values of the shared library into the cache of a policy.
+// seed puts the values of the shared library into the cache of a policy.
 //
 // Each policy compiles the library along, so that its Rego means the same
-// here, in its unit tests and under the opa command. The values cannot differ
-// between policies: the library reads input.object and nothing else.
+// here, in its unit tests and under the opa command; the cache only spares it
+// the work. Where a rule changes the input (with), the cache does not count
+// and the library's Rego is evaluated.
 func (e *evaluation) seed(cache topdown.VirtualCache) {
-	for i, value := range e.shared {
-		if value != nil {
-			cache.Put(sharedValues()[i], value)
-		}
-	}
-}
-
-// harvest keeps the values of the shared library that a policy computed.
-func (e *evaluation) harvest(cache topdown.VirtualCache) {
-	refs := sharedValues()
 	if e.shared == nil {
-		e.shared = make([]*ast.Term, len(refs))
+		e.shared = workloadOf(e.in.object)
 	}
-	for i, ref := range refs {
-		if e.shared[i] == nil {
-			e.shared[i], _ = cache.Get(ref)
-		}
+	for _, value := range e.shared {
+		cache.Put(value.ref, value.term)
 	}
 }
 
