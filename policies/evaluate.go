@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/topdown"
@@ -28,15 +29,18 @@ type finding struct {
 type evaluation struct {
 	in  *input
 	now time.Time
-	// shared are the values of the shared library; nil until a policy needs them.
-	shared []sharedValue
+	// workload are the values of the shared library; nil until a policy needs them.
+	workload *workload
 }
 
 // run evaluates one rule. It stops with an error when cancel is cancelled.
 func (e *evaluation) run(ctx context.Context, r *rule, parameters *ast.Term, cancel topdown.Cancel) ([]finding, error) {
 	cache := topdown.NewVirtualCache()
 	if r.shared {
-		e.seed(cache)
+		if e.workload == nil {
+			e.workload = newWorkload(e.in.object)
+		}
+		cache = &sharedCache{VirtualCache: cache, workload: e.workload}
 	}
 	document := e.in.forPolicy(r.reads, parameters)
 	var findings []finding
@@ -67,27 +71,13 @@ func (e *evaluation) query(ctx context.Context, r *rule, q *query, document *ast
 		WithInput(document).
 		WithTime(e.now).
 		WithVirtualCache(cache).
+		WithMetrics(metrics.NoOp()).
 		WithCancel(cancel).
 		Iter(ctx, func(found topdown.QueryResult) error {
 			result = found[resultVar]
 			return nil
 		})
 	return result, err
-}
-
-// seed puts the values of the shared library into the cache of a policy.
-//
-// Each policy compiles the library along, so that its Rego means the same
-// here, in its unit tests and under the opa command; the cache only spares it
-// the work. Where a rule changes the input (with), the cache does not count
-// and the library's Rego is evaluated.
-func (e *evaluation) seed(cache topdown.VirtualCache) {
-	if e.shared == nil {
-		e.shared = workloadOf(e.in.object)
-	}
-	for _, value := range e.shared {
-		cache.Put(value.ref, value.term)
-	}
 }
 
 // noData is the empty data document. Its one read transaction is shared by all

@@ -7,47 +7,56 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// sharedValue is the value of one rule of the shared library.
-type sharedValue struct {
-	ref  ast.Ref
-	term *ast.Term
-}
-
-// workloadOf computes the values of library/lib/workload.rego for an object.
+// workload computes the values of library/lib/workload.rego for an object.
 // That text is the definition; this computes the same some fifty times faster,
-// and a test holds the two together. object may be nil.
-func workloadOf(object *ast.Term) []sharedValue {
-	w := &workload{object: ast.InternedNullTerm}
-	if object != nil {
-		w.object = object
-	}
-	w.findRoles()
-	w.findContainers()
-	w.findDevices()
-	return []sharedValue{
-		{workloadRefs.roles, ast.ArrayTerm(termsOf(w.roles, role.term)...)},
-		{workloadRefs.containers, ast.ArrayTerm(termsOf(w.containers, container.term)...)},
-		{workloadRefs.devices, ast.ArrayTerm(termsOf(w.devices, device.term)...)},
-		{workloadRefs.pods, ast.ArrayTerm(termsOf(w.roles, w.podTerm)...)},
-		{workloadRefs.resourceNames, ast.SetTerm(w.resourceNames...)},
-	}
-}
-
-var workloadRefs = struct{ roles, containers, devices, pods, resourceNames ast.Ref }{
-	ast.MustParseRef("data.penstock.workload.roles"),
-	ast.MustParseRef("data.penstock.workload.containers"),
-	ast.MustParseRef("data.penstock.workload.devices"),
-	ast.MustParseRef("data.penstock.workload.pods"),
-	ast.MustParseRef("data.penstock.workload.resource_names"),
-}
-
-// workload is an object being looked at.
+// and a test holds the two together.
 type workload struct {
-	object        *ast.Term
+	object *ast.Term
+
+	found         bool
 	roles         []role
 	containers    []container
 	devices       []device
 	resourceNames []*ast.Term
+
+	// terms are the values that rules have asked for.
+	terms map[string]*ast.Term
+}
+
+// workloadValues are the rules of the shared library that are values and not
+// functions.
+var workloadValues = map[string]func(*workload) *ast.Term{
+	"roles":          func(w *workload) *ast.Term { return listTerm(w.roles, role.term) },
+	"containers":     func(w *workload) *ast.Term { return listTerm(w.containers, container.term) },
+	"devices":        func(w *workload) *ast.Term { return listTerm(w.devices, device.term) },
+	"pods":           func(w *workload) *ast.Term { return listTerm(w.roles, w.podTerm) },
+	"resource_names": func(w *workload) *ast.Term { return ast.SetTerm(w.resourceNames...) },
+}
+
+// newWorkload looks at an object, which may be nil.
+func newWorkload(object *ast.Term) *workload {
+	return &workload{object: or(object, ast.InternedNullTerm), terms: map[string]*ast.Term{}}
+}
+
+// value returns the value of a rule of data.penstock.workload, nil when there
+// is no such value.
+func (w *workload) value(name string) *ast.Term {
+	if term, ok := w.terms[name]; ok {
+		return term
+	}
+	compute, ok := workloadValues[name]
+	if !ok {
+		return nil
+	}
+	if !w.found {
+		w.found = true
+		w.findRoles()
+		w.findContainers()
+		w.findDevices()
+	}
+	term := compute(w)
+	w.terms[name] = term
+	return term
 }
 
 // role is a group of equal pods.
@@ -273,10 +282,10 @@ func listOf(value *ast.Term) []*ast.Term {
 	return elems
 }
 
-func termsOf[T any](values []T, term func(T) *ast.Term) []*ast.Term {
+func listTerm[T any](values []T, term func(T) *ast.Term) *ast.Term {
 	terms := make([]*ast.Term, 0, len(values))
 	for _, value := range values {
 		terms = append(terms, term(value))
 	}
-	return terms
+	return ast.ArrayTerm(terms...)
 }

@@ -60,21 +60,23 @@ func (d *definition) compare(t *testing.T, object *ast.Term) bool {
 	t.Helper()
 	in := &input{object: object}
 	document := in.forPolicy(reads{}, nil)
-	for _, got := range workloadOf(object) {
-		body := ast.NewBody(ast.Equality.Expr(ast.VarTerm("x"), ast.NewTerm(got.ref)))
+	w := newWorkload(object)
+	for name := range workloadValues {
+		ref, got := workloadPackage.Append(ast.StringTerm(name)), w.value(name)
+		body := ast.NewBody(ast.Equality.Expr(ast.VarTerm("x"), ast.NewTerm(ref)))
 		results, err := topdown.NewQuery(body).WithCompiler(d.compiler).
 			WithStore(noData.store).WithTransaction(noData.txn).
 			WithInput(document).WithTime(time.Unix(0, 0)).Run(t.Context())
 		if err != nil {
-			t.Errorf("%s: %v\nof %v", got.ref, err, object)
+			t.Errorf("%s: %v\nof %v", ref, err, object)
 			return false
 		}
 		if len(results) != 1 {
-			t.Errorf("%s is undefined for %v", got.ref, object)
+			t.Errorf("%s is undefined for %v", ref, object)
 			return false
 		}
-		if want := results[0]["x"]; want.Value.Compare(got.term.Value) != 0 {
-			t.Errorf("%s of %v (-rego +native):\n%s", got.ref, object, cmp.Diff(want.String(), got.term.String()))
+		if want := results[0]["x"]; want.Value.Compare(got.Value) != 0 {
+			t.Errorf("%s of %v (-rego +native):\n%s", ref, object, cmp.Diff(want.String(), got.String()))
 			return false
 		}
 	}
