@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/topdown"
@@ -28,16 +29,18 @@ type finding struct {
 type evaluation struct {
 	in  *input
 	now time.Time
-	// shared are the values of the shared library that a policy has asked for
-	// already, in the order of sharedValues; nil when none has.
-	shared []*ast.Term
+	// workload are the values of the shared library; nil until a policy needs them.
+	workload *workload
 }
 
 // run evaluates one rule. It stops with an error when cancel is cancelled.
 func (e *evaluation) run(ctx context.Context, r *rule, parameters *ast.Term, cancel topdown.Cancel) ([]finding, error) {
 	cache := topdown.NewVirtualCache()
 	if r.shared {
-		e.seed(cache)
+		if e.workload == nil {
+			e.workload = newWorkload(e.in.object)
+		}
+		cache = &sharedCache{VirtualCache: cache, workload: e.workload}
 	}
 	document := e.in.forPolicy(r.reads, parameters)
 	var findings []finding
@@ -55,9 +58,6 @@ func (e *evaluation) run(ctx context.Context, r *rule, parameters *ast.Term, can
 			break
 		}
 	}
-	if r.shared {
-		e.harvest(cache)
-	}
 	return findings, nil
 }
 
@@ -71,38 +71,13 @@ func (e *evaluation) query(ctx context.Context, r *rule, q *query, document *ast
 		WithInput(document).
 		WithTime(e.now).
 		WithVirtualCache(cache).
+		WithMetrics(metrics.NoOp()).
 		WithCancel(cancel).
 		Iter(ctx, func(found topdown.QueryResult) error {
 			result = found[resultVar]
 			return nil
 		})
 	return result, err
-}
-
-// seed puts the known values of the shared library into the cache of a policy.
-//
-// Each policy compiles the library along, so that its Rego means the same
-// here, in its unit tests and under the opa command. The values cannot differ
-// between policies: the library reads input.object and nothing else.
-func (e *evaluation) seed(cache topdown.VirtualCache) {
-	for i, value := range e.shared {
-		if value != nil {
-			cache.Put(sharedValues()[i], value)
-		}
-	}
-}
-
-// harvest keeps the values of the shared library that a policy computed.
-func (e *evaluation) harvest(cache topdown.VirtualCache) {
-	refs := sharedValues()
-	if e.shared == nil {
-		e.shared = make([]*ast.Term, len(refs))
-	}
-	for i, ref := range refs {
-		if e.shared[i] == nil {
-			e.shared[i], _ = cache.Get(ref)
-		}
-	}
 }
 
 // noData is the empty data document. Its one read transaction is shared by all

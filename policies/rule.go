@@ -165,22 +165,6 @@ var sharedModules = sync.OnceValue(func() map[string]*ast.Module {
 	return modules
 })
 
-// sharedValues are the rules of the shared library that are values and not
-// functions. What they are depends on input.object alone.
-var sharedValues = sync.OnceValue(func() []ast.Ref {
-	var refs []ast.Ref
-	for _, module := range sharedModules() {
-		for _, r := range module.Rules {
-			ref := module.Package.Path.Extend(r.Head.Ref())
-			if len(r.Head.Args) == 0 && !slices.ContainsFunc(refs, func(known ast.Ref) bool { return known.Equal(ref) }) {
-				refs = append(refs, ref)
-			}
-		}
-	}
-	slices.SortFunc(refs, func(a, b ast.Ref) int { return a.Compare(b) })
-	return refs
-})
-
 func sortFaults(faults []RegoFault) []RegoFault {
 	slices.SortFunc(faults, func(a, b RegoFault) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))

@@ -32,18 +32,12 @@ largest := min([i | some i, pod in pods; pod.total == most])
 most := max([pod.total | some pod in pods])
 
 # pod_field is where a pod asks for most GPUs.
-pod_field(pod) := workload.ask_field(asks[0]) if {
-	top := max([workload.quantity(ask.value) | some ask in pod_asks(pod)])
-	asks := [ask |
-		some list in ["limits", "requests"]
-		some ask in pod_asks(pod)
-		ask.list == list
-		workload.quantity(ask.value) == top
+pod_field(pod) := workload.device_field(devices[0]) if {
+	asked := [device |
+		some device in workload.devices
+		startswith(device.path, concat("", [pod.pod_path, "."]))
+		workload.matches_any(device.name, input.parameters.resources)
 	]
+	top := max([n | some device in asked; some n in device.amounts])
+	devices := [device | some device in asked; top in device.amounts]
 }
-
-pod_asks(pod) := [ask |
-	some ask in workload.asks
-	ask.role == pod.role
-	workload.matches_any(ask.name, input.parameters.resources)
-]

@@ -2,48 +2,60 @@ package gpu_requests
 
 import data.penstock.workload
 
-# The names are patterns; by default all extended resources are held to the
-# rule, since Kubernetes holds all of them to it.
-asks := [ask |
-	some ask in workload.asks
-	workload.matches_any(ask.name, input.parameters.resources)
+violation contains {"msg": msg, "field": field, "fix": fix} if {
+	some device in suspects
+	some list, value in device.written
+	not whole_in(device, list)
+	msg := sprintf("asks for %v of %s, which comes in whole devices only", [value, device.name])
+	field := workload.resource_field(device.path, list, device.name)
+	fix := "ask for a whole number; to share a device use a MIG profile or a shared resource"
+}
+
+violation contains {"msg": msg, "field": field, "fix": fix} if {
+	some device in suspects
+	whole(device.amounts.requests)
+	not limited(device)
+	msg := sprintf("requests %v of %s without a limit", [device.written.requests, device.name])
+	field := workload.resource_field(device.path, "requests", device.name)
+	fix := sprintf("set limits to %v as well", [device.written.requests])
+}
+
+violation contains {"msg": msg, "field": field, "fix": fix} if {
+	some device in suspects
+	whole(device.amounts.requests)
+	whole(device.amounts.limits)
+	device.amounts.requests != device.amounts.limits
+	msg := sprintf("requests %v of %s and is limited to %v", [device.written.requests, device.name, device.written.limits])
+	field := workload.resource_field(device.path, "requests", device.name)
+	fix := sprintf("write the same number in both places, or leave the request out: %v", [device.written.limits])
+}
+
+# By default every extended resource is held to the rule, as Kubernetes holds
+# it; the names are patterns.
+suspects := [device |
+	some device in workload.devices
+	not sound(device)
+	workload.matches_any(device.name, input.parameters.resources)
 ]
 
-violation contains {"msg": msg, "field": workload.ask_field(ask), "fix": fix} if {
-	some ask in asks
-	not whole(ask.value)
-	msg := sprintf("asks for %v of %s, which comes in whole devices only", [ask.value, ask.name])
-	fix := whole_fix(ask)
-}
-
-violation contains {"msg": msg, "field": workload.ask_field(ask), "fix": fix} if {
-	some ask in asks
-	ask.list == "requests"
-	whole(ask.value)
-	not ask.resources.limits[ask.name]
-	msg := sprintf("requests %v of %s without a limit", [ask.value, ask.name])
-	fix := sprintf("set limits to %v as well", [ask.value])
-}
-
-violation contains {"msg": msg, "field": workload.ask_field(ask), "fix": fix} if {
-	some ask in asks
-	ask.list == "requests"
-	whole(ask.value)
-	limit := ask.resources.limits[ask.name]
+sound(device) if {
+	limit := device.amounts.limits
 	whole(limit)
-	workload.quantity(limit) != workload.quantity(ask.value)
-	msg := sprintf("requests %v of %s and is limited to %v", [ask.value, ask.name, limit])
-	fix := sprintf("write the same number in both places, or leave the request out: %v", [limit])
+	object.get(device.written, "requests", limit) == limit
 }
 
-# Zero is whole: it is how a template's ask is taken back.
-whole(value) if {
-	n := workload.quantity(value)
+# The same number may be written in two ways.
+sound(device) if {
+	whole(device.amounts.limits)
+	device.amounts.requests == device.amounts.limits
+}
+
+# Zero is whole: it is how what a template asks for is taken back.
+whole(n) if {
 	n >= 0
 	floor(n) == n
 }
 
-whole_fix(ask) := "ask for a whole number; to share a device use a MIG profile or a shared resource" if {
-	n := workload.quantity(ask.value)
-	n > 0
-} else := "write a whole number of devices"
+whole_in(device, list) if whole(device.amounts[list])
+
+limited(device) if _ = device.written.limits

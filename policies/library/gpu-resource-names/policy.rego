@@ -2,55 +2,53 @@ package gpu_resource_names
 
 import data.penstock.workload
 
-violation contains {"msg": msg, "field": workload.resource_field(container.path, list, name), "fix": fix} if {
+violation contains {"msg": msg, "field": field, "fix": fix} if {
+	some name in unknown
 	some container in workload.containers
-	some list in ["limits", "requests"]
-	some name, _ in container.spec.resources[list]
-	suspicious(name)
-	not repeated(container, list, name)
+	list := first_list(container.spec.resources, name)
 	msg := sprintf("%s is not a known accelerator", [name])
+	field := workload.resource_field(container.path, list, name)
 	fix := sprintf("did you mean %s?", [nearest(name)])
 }
 
-# A name that is in limits as well is reported there only.
-repeated(container, list, name) if {
-	list == "requests"
-	some other, _ in container.spec.resources.limits
-	other == name
+# A name in both lists is reported once.
+first_list(resources, name) := "limits" if {
+	_ = resources.limits[name]
+} else := "requests" if {
+	_ = resources.requests[name]
 }
 
-# Kubernetes' own resources have no domain, or its own.
+# Kubernetes' own resources have no domain.
 native := {"cpu", "memory", "ephemeral-storage", "storage"}
 
-suspicious(name) if {
+unknown contains name if {
+	some name in workload.resource_names
 	not name in native
+	not name in input.parameters.allowed
 	not startswith(name, "hugepages-")
-	not workload.matches_any(name, input.parameters.allowed)
 	likely(lower(name))
+	not workload.matches_any(name, input.parameters.allowed)
 }
 
-# A device that only moves data for accelerators is none.
+# A device that only moves data for accelerators is none. The vendor's domain
+# says nothing of what is behind the slash.
 likely(name) if {
-	regex.match(input.parameters.looksLikeAccelerator, own_part(name))
+	regex.match(input.parameters.looksLikeAccelerator, regex.replace(name, ".*/", ""))
 	not regex.match(input.parameters.looksLikeNetwork, name)
 }
 
-# Letters in the wrong order: nvidia.com/gup.
+# Letters in the wrong order, behind a known domain: nvidia.com/gup.
 likely(name) if {
+	domain := concat("", [split(name, "/")[0], "/"])
+	strings.any_prefix_match(input.parameters.allowed, domain)
 	letters := sort(split(name, ""))
 	some known in input.parameters.allowed
+	count(known) == count(name)
 	letters == sort(split(known, ""))
 }
 
-# The vendor's domain alone says nothing of what is behind the slash, except
-# where the domain is spelt wrong.
-own_part(name) := substring(name, indexof(name, "/") + 1, -1) if {
-	some known in input.parameters.allowed
-	startswith(name, concat("", [split(known, "/")[0], "/"]))
-} else := name
-
 # nearest is the known name that shares most pairs of letters with this one.
-nearest(name) := spelt(best) if {
+nearest(name) := replace(best, "*", "<profile>") if {
 	pairs := letter_pairs(lower(name))
 	scores := {known: score |
 		some known in input.parameters.allowed
@@ -62,5 +60,3 @@ nearest(name) := spelt(best) if {
 }
 
 letter_pairs(text) := {substring(text, i, 2) | some i in numbers.range(0, count(text) - 2)}
-
-spelt(pattern) := replace(pattern, "*", "<profile>")

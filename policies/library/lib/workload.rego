@@ -2,8 +2,10 @@
 # containers their pods have, and which devices they ask for, counted as the
 # scheduler counts them.
 #
-# The values depend on input.object alone and are computed once for a request.
-# Whatever is missing or of the wrong type counts as not there.
+# The values (roles, containers, devices, pods, resource_names) depend on
+# input.object alone. Whatever is missing or of the wrong type counts as not
+# there. Penstock computes them natively, once for a request and to the same
+# result; this text is their definition, and what `opa test` runs.
 package penstock.workload
 
 # roles are the groups of equal pods, in the order of the object:
@@ -14,7 +16,7 @@ package penstock.workload
 #   replicas_path  where that number is written, or would be
 #   pod_path, pod  the pod spec
 roles := [role |
-	some i, spec in input.object.spec.roles
+	some i, spec in list_or_empty(object.get(input.object, ["spec", "roles"], []))
 	is_object(spec)
 	path := sprintf("spec.roles[%d]", [i])
 	scale := role_scale(spec, path)
@@ -72,7 +74,8 @@ controlled := {"owner": ["spec"], "pod": ["spec", "template", "spec"], "replicas
 containers := [container |
 	some role in roles
 	some list in ["containers", "initContainers"]
-	some i, spec in role.pod[list]
+	some i, spec in list_or_empty(object.get(role.pod, list, []))
+	is_object(spec)
 	container := {
 		"role": role.name,
 		"type": container_type(list, spec),
@@ -90,30 +93,53 @@ container_type("initContainers", spec) := "sidecar" if {
 # A sidecar is an init container that keeps running.
 sidecar(spec) if spec.restartPolicy == "Always"
 
-# asks are the extended resources that containers name, one for each place:
-#   path   the container
-#   list   limits or requests
-#   name   the resource
-#   value  the quantity as it is written
-asks := [ask |
+# devices are the extended resources that containers name, one for each
+# container and name:
+#   role, path   of the container
+#   name         of the resource
+#   written      what limits and requests hold, as it is written
+#   amounts      the same as numbers, where they are numbers
+devices := [device |
 	some container in containers
-	some list in ["limits", "requests"]
-	some name, value in container.spec.resources[list]
+	some name in named(container)
 	extended(name)
-	ask := {
+	written := {list: value |
+		some list in ["limits", "requests"]
+		value := container.spec.resources[list][name]
+	}
+	device := {
 		"role": container.role,
 		"path": container.path,
-		"list": list,
 		"name": name,
-		"value": value,
-		"resources": container.spec.resources,
+		"written": written,
+		"amounts": {list: n |
+			some list, value in written
+			n := quantity(value)
+		},
 	}
 ]
 
-# ask_field is the path of an ask in the way Kubernetes writes it.
-ask_field(ask) := resource_field(ask.path, ask.list, ask.name)
+# resource_names are all names in limits and requests, cpu and memory included.
+resource_names := {name |
+	some container in containers
+	some name in named(container)
+}
 
+named(container) := {name |
+	some list in ["limits", "requests"]
+	resources := container.spec.resources[list]
+	is_object(resources)
+	some name, _ in resources
+}
+
+# resource_field is the path of a resource in the way Kubernetes writes it;
+# list is limits or requests.
 resource_field(path, list, name) := sprintf("%s.resources.%s[%s]", [path, list, name])
+
+# device_field is where a device is asked for: the limit, if there is one.
+device_field(device) := resource_field(device.path, "limits", device.name) if {
+	_ = device.written.limits
+} else := resource_field(device.path, "requests", device.name)
 
 # extended reports whether a resource belongs to a device plugin: its name has
 # a domain, and that is not Kubernetes' own.
@@ -131,25 +157,27 @@ pods := [pod |
 		"replicas": role.replicas,
 		"replicas_path": role.replicas_path,
 		"pod_path": role.pod_path,
-		"pod": role.pod,
-		"demand": pod_demand(role.pod, role.name),
+		"demand": pod_demand(role),
 	}
 ]
 
 # pod_demand is the larger of what runs at the same time: the containers with
 # all sidecars, or an init container with the sidecars that started before it.
-pod_demand(pod, role) := {name: max({running(pod, name), starting(pod, name)}) |
-	some ask in asks
-	ask.role == role
-	name := ask.name
+pod_demand(role) := {name: n |
+	some device in devices
+	startswith(device.path, concat("", [role.pod_path, "."]))
+	name := device.name
+	n := max([running(role.pod, name), starting(role.pod, name)])
 }
 
-running(pod, name) := sum([amount(c, name) | some c in pod.containers]) +
-	sum([amount(c, name) | some c in pod.initContainers; sidecar(c)])
+running(pod, name) := sum(array.concat(
+	[amount(c, name) | some c in list_or_empty(object.get(pod, "containers", []))],
+	[amount(c, name) | some c in list_or_empty(object.get(pod, "initContainers", [])); sidecar(c)],
+))
 
 # Zero is there for pods without init containers.
 starting(pod, name) := max(array.concat([0], [n |
-	some i, c in pod.initContainers
+	some i, c in list_or_empty(object.get(pod, "initContainers", []))
 	not sidecar(c)
 	n := amount(c, name) + sidecars_before(pod, name, i)
 ]))
@@ -174,10 +202,10 @@ quantity(value) := value if {
 	is_number(value)
 } else := to_number(value) if {
 	is_string(value)
-	regex.match(`^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?$`, value)
+	regex.match(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,2})?$`, value)
 } else := units.parse(value) if {
 	is_string(value)
-	regex.match(`^-?[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)$`, value)
+	regex.match(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)$`, value)
 }
 
 # matches_any compares a name with patterns in which a trailing * stands for
@@ -193,3 +221,7 @@ matches_any(name, patterns) if {
 number_or(value, _) := value if is_number(value)
 
 number_or(value, fallback) := fallback if not is_number(value)
+
+list_or_empty(value) := value if is_array(value)
+
+list_or_empty(value) := [] if not is_array(value)

@@ -78,3 +78,19 @@ test_replicas if {
 	[role.replicas | some role in roles] == [1, 5, 1]
 	[role.replicas_path | some role in roles] == ["spec.roles[0].replicas", "spec.elastic.replicas", "spec.roles[2].replicas"]
 }
+
+test_devices_hold_what_is_written if {
+	devices := workload.devices with input as {"object": {
+		"apiVersion": "v1",
+		"kind": "Pod",
+		"spec": {"containers": [
+			{"resources": {"limits": {"cpu": 1, "nvidia.com/gpu": "2", "amd.com/gpu": "two"}, "requests": {"nvidia.com/gpu": 2}}},
+			{"resources": {"limits": null}},
+			null,
+		]},
+	}}
+	devices == [
+		{"role": "Pod", "path": "spec.containers[0]", "name": "amd.com/gpu", "written": {"limits": "two"}, "amounts": {}},
+		{"role": "Pod", "path": "spec.containers[0]", "name": "nvidia.com/gpu", "written": {"limits": "2", "requests": 2}, "amounts": {"limits": 2, "requests": 2}},
+	]
+}
