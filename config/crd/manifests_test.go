@@ -41,10 +41,34 @@ func TestAll(t *testing.T) {
 			if stored < 0 || definition.Spec.Versions[stored].Name != "v1" {
 				t.Error("v1 is not the storage version")
 			}
+			for _, version := range definition.Spec.Versions {
+				reportOptionalKeys(t, version.Schema.OpenAPIV3Schema, version.Name)
+			}
 			if definition.Spec.Conversion != nil {
 				t.Error("carries a conversion stanza: that belongs to the installation")
 			}
 		})
+	}
+}
+
+// reportOptionalKeys finds what the API server refuses of a definition and the
+// generator does not: a key of a list map that may be absent.
+func reportOptionalKeys(t *testing.T, schema *apiextensionsv1.JSONSchemaProps, path string) {
+	t.Helper()
+	for _, key := range schema.XListMapKeys {
+		item := schema.Items.Schema
+		if !slices.Contains(item.Required, key) && item.Properties[key].Default == nil {
+			t.Errorf("%s[].%s is a key of the list: it must be required or have a default", path, key)
+		}
+	}
+	for name, property := range schema.Properties {
+		reportOptionalKeys(t, &property, path+"."+name)
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		reportOptionalKeys(t, schema.Items.Schema, path+"[]")
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		reportOptionalKeys(t, schema.AdditionalProperties.Schema, path+".*")
 	}
 }
 

@@ -41,8 +41,11 @@ type Schema struct {
 	hasStatus  bool
 	scalePath  string
 	structural *structuralschema.Structural
-	values     schemavalidation.SchemaValidator
-	rules      *cel.Validator
+	shape      *shape
+	// embeds says whether objects with metadata of their own are embedded.
+	embeds bool
+	values schemavalidation.SchemaValidator
+	rules  *cel.Validator
 }
 
 // NewSchema builds the schema of one version of a CustomResourceDefinition. It
@@ -84,6 +87,8 @@ func newSchema(crd *apiextensionsv1.CustomResourceDefinition, version *apiextens
 		kind:       schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind},
 		namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 		structural: structural,
+		shape:      newShape(structural),
+		embeds:     embedsResources(structural),
 		values:     values,
 		rules:      cel.NewValidator(structural, true, celconfig.PerCallLimit),
 	}
@@ -106,8 +111,7 @@ func (s *Schema) Prune(obj map[string]any) []string {
 // Default removes nulls where the schema allows none and fills in the schema's
 // defaults.
 func (s *Schema) Default(obj map[string]any) {
-	defaulting.PruneNonNullableNullsWithoutDefaults(obj, s.structural)
-	defaulting.Default(obj, s.structural)
+	s.shape.fill(obj)
 }
 
 // Validate judges obj, which is pruned and defaulted, by the schema's values,
@@ -121,35 +125,69 @@ func (s *Schema) Validate(ctx context.Context, old, obj map[string]any) field.Er
 		return errs
 	}
 	obj = s.withStatusOf(old, obj)
+	correlated := s.correlate(old, obj)
+	errs := s.validateValues(old, obj, correlated)
+	errs = append(errs, s.validateScale(obj)...)
+	if s.embeds {
+		errs = append(errs, objectmeta.Validate(ctx, nil, obj, s.structural, false)...)
+	}
+	if listErrs := listtype.ValidateListSetsAndMaps(nil, s.structural, obj); len(listErrs) > 0 {
+		if old == nil || len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) == 0 {
+			errs = append(errs, listErrs...)
+		}
+	}
+	return append(errs, s.validateRules(ctx, old, obj, correlated, errs)...)
+}
+
+// correlate pairs the fields of an update with those of the old object, for
+// the API server's ratcheting.
+func (s *Schema) correlate(old, obj map[string]any) *common.CorrelatedObject {
+	if old == nil {
+		return nil
+	}
+	return common.NewCorrelatedObject(obj, old, &model.Structural{Structural: s.structural})
+}
+
+func (s *Schema) validateValues(old, obj map[string]any, correlated *common.CorrelatedObject) field.ErrorList {
+	// An old status is not judged: the API server tolerates what is unchanged.
+	except := ""
+	if s.hasStatus {
+		except = "status"
+	}
+	if !s.shape.opaque && s.shape.conformsMap(obj, except) {
+		return nil
+	}
 	var errs field.ErrorList
-	var previous any
-	var ruleOptions []cel.Option
 	if old == nil {
 		errs = schemavalidation.ValidateCustomResource(nil, obj, s.values)
 	} else {
-		previous = old
-		correlated := common.NewCorrelatedObject(obj, old, &model.Structural{Structural: s.structural})
-		ruleOptions = append(ruleOptions, cel.WithRatcheting(correlated))
 		errs = schemavalidation.ValidateCustomResourceUpdate(nil, obj, old, s.values, schemavalidation.WithRatcheting(correlated))
 	}
 	// The API server's own order is that of map iteration.
 	slices.SortStableFunc(errs, func(a, b *field.Error) int {
 		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Detail, b.Detail))
 	})
-	errs = append(errs, s.validateScale(obj)...)
-	errs = append(errs, objectmeta.Validate(ctx, nil, obj, s.structural, false)...)
-	if old == nil || len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) == 0 {
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, obj)...)
-	}
+	return errs
+}
+
+// validateRules evaluates the CEL rules, unless earlier faults forbid it.
+func (s *Schema) validateRules(ctx context.Context, old, obj map[string]any,
+	correlated *common.CorrelatedObject, earlier field.ErrorList) field.ErrorList {
 	if s.rules == nil {
-		return errs
+		return nil
 	}
-	if blocksRules(errs) {
-		return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; "+
-			"correct the existing errors to complete validation"))
+	if blocksRules(earlier) {
+		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; "+
+			"correct the existing errors to complete validation")}
 	}
-	ruleErrs, _ := s.rules.Validate(ctx, nil, s.structural, obj, previous, celconfig.RuntimeCELCostBudget, ruleOptions...)
-	return append(errs, ruleErrs...)
+	var previous any
+	var options []cel.Option
+	if old != nil {
+		previous = old
+		options = append(options, cel.WithRatcheting(correlated))
+	}
+	errs, _ := s.rules.Validate(ctx, nil, s.structural, obj, previous, celconfig.RuntimeCELCostBudget, options...)
+	return errs
 }
 
 // withStatusOf returns obj with the status that the API server would judge: it
@@ -211,4 +249,17 @@ func blocksRules(errs field.ErrorList) bool {
 		}
 	}
 	return false
+}
+
+func embedsResources(node *structuralschema.Structural) bool {
+	if node == nil {
+		return false
+	}
+	for _, property := range node.Properties {
+		if embedsResources(&property) {
+			return true
+		}
+	}
+	additional := node.AdditionalProperties != nil && embedsResources(node.AdditionalProperties.Structural)
+	return node.XEmbeddedResource || additional || embedsResources(node.Items)
 }
