@@ -8,8 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -42,21 +47,18 @@ func (p *pass[T, S]) settle(f *fault, err error) error {
 
 // apply server-side applies a child if it is not as it should be. In steady
 // state that is never.
-func (p *pass[T, S]) apply(ctx context.Context, child plan.Object) (*fault, error) {
-	if err := p.own(child); err != nil {
-		return nil, err
-	}
-	wanted, err := applyConfiguration(child)
+func (p *pass[T, S]) apply(ctx context.Context, child runtime.ApplyConfiguration) (*fault, error) {
+	wanted, err := p.ownedFields(child)
 	if err != nil {
 		return nil, err
 	}
-	kind := child.GetObjectKind().GroupVersionKind().Kind
-	current := p.find(child)
+	gvk, key := wanted.GroupVersionKind(), client.ObjectKeyFromObject(wanted)
+	current := p.find(gvk, key.Name)
 	switch {
 	case current == nil:
 		// The cache holds only what is ours. Applying would take over an
 		// object of somebody else's that has the name.
-		if f, err := p.foreign(ctx, child); f != nil || err != nil {
+		if f, err := p.foreign(ctx, gvk, key); f != nil || err != nil {
 			return f, err
 		}
 	case current.GetDeletionTimestamp() != nil:
@@ -66,10 +68,10 @@ func (p *pass[T, S]) apply(ctx context.Context, child plan.Object) (*fault, erro
 			return nil, err
 		}
 	}
-	log.FromContext(ctx).V(1).Info("Applying child", kind, ref(child))
+	log.FromContext(ctx).V(1).Info("Applying child", gvk.Kind, klog.KRef(key.Namespace, key.Name))
 	err = p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(v1.FieldManager), client.ForceOwnership)
-	if f, err := p.refusal(child, err); f != nil || err != nil {
-		return f, err
+	if err != nil {
+		return p.refusal(gvk.Kind, err)
 	}
 	if current == nil {
 		p.expectations.expectCreated(p.key(), wanted.GetUID(), p.clock.Now())
@@ -108,45 +110,46 @@ func (p *pass[T, S]) createAll(ctx context.Context, children []plan.Object) erro
 // create creates a child by POST. One that exists already is never touched: it
 // is either ours and not in the cache yet, or somebody else's.
 func (p *pass[T, S]) create(ctx context.Context, child plan.Object) (*fault, error) {
-	if err := p.own(child); err != nil {
-		return nil, err
+	gvk, err := apiutil.GVKForObject(child, p.client.Scheme())
+	if err != nil {
+		return nil, wrap("find the kind of", fmt.Sprintf("%T", child), err)
 	}
-	kind := child.GetObjectKind().GroupVersionKind().Kind
-	log.FromContext(ctx).V(1).Info("Creating child", kind, ref(child))
-	err := p.client.Create(ctx, child, client.FieldOwner(v1.FieldManager))
-	if apierrors.IsAlreadyExists(err) {
-		return p.foreign(ctx, child)
+	if err := controllerutil.SetControllerReference(p.object, child, p.client.Scheme()); err != nil {
+		return nil, wrap("own", gvk.Kind, err)
 	}
-	if f, err := p.refusal(child, err); f != nil || err != nil {
-		return f, err
+	log.FromContext(ctx).V(1).Info("Creating child", gvk.Kind, ref(child))
+	err = p.client.Create(ctx, child, client.FieldOwner(v1.FieldManager))
+	switch {
+	case err == nil:
+		p.expectations.expectCreated(p.key(), child.GetUID(), p.clock.Now())
+		return nil, nil
+	case apierrors.IsAlreadyExists(err):
+		return p.foreign(ctx, gvk, client.ObjectKeyFromObject(child))
+	default:
+		return p.refusal(gvk.Kind, err)
 	}
-	p.expectations.expectCreated(p.key(), child.GetUID(), p.clock.Now())
-	return nil, nil
 }
 
 // foreign returns a fault if an object with a child's name exists and is not
 // ours.
-func (p *pass[T, S]) foreign(ctx context.Context, child plan.Object) (*fault, error) {
-	there := child.DeepCopyObject().(plan.Object)
-	err := p.live.Get(ctx, client.ObjectKeyFromObject(child), there)
-	switch kind := child.GetObjectKind().GroupVersionKind().Kind; {
+func (p *pass[T, S]) foreign(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (*fault, error) {
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(gvk)
+	switch err := p.live.Get(ctx, key, there); {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, wrap("get", kind, err)
+		return nil, wrap("get", gvk.Kind, err)
 	case metav1.IsControlledBy(there, p.object):
 		return nil, nil
 	default:
-		return p.notOwned(kind, child.GetName()), nil
+		return p.notOwned(gvk.Kind, key.Name), nil
 	}
 }
 
 // refusal turns the API server's answer to a child into a fault or an error.
-func (p *pass[T, S]) refusal(child plan.Object, err error) (*fault, error) {
-	kind := child.GetObjectKind().GroupVersionKind().Kind
+func (p *pass[T, S]) refusal(kind string, err error) (*fault, error) {
 	switch {
-	case err == nil:
-		return nil, nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// Everything goes with the namespace; there is nobody to tell.
 		return &fault{silent: true, retry: p.period}, nil
@@ -184,20 +187,31 @@ func (p *pass[T, S]) delete(ctx context.Context) error {
 	return client.IgnoreNotFound(err)
 }
 
-// own makes the object the controller of a child, so that the child's events
-// lead back to it and the child goes with it.
-func (p *pass[T, S]) own(child plan.Object) error {
-	if err := controllerutil.SetControllerReference(p.object, child, p.client.Scheme()); err != nil {
-		return wrap("own", fmt.Sprintf("%T", child), err)
+// ownedFields returns what server-side apply shall own of a child, its owner
+// included: the controller reference leads the child's events back to the
+// object and makes it go with it.
+func (p *pass[T, S]) ownedFields(child runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
+	if err != nil {
+		return nil, wrap("convert", fmt.Sprintf("%T", child), err)
 	}
-	return nil
+	gvk, err := apiutil.GVKForObject(p.object, p.client.Scheme())
+	if err != nil {
+		return nil, wrap("find the kind of", fmt.Sprintf("%T", p.object), err)
+	}
+	wanted := &unstructured.Unstructured{Object: fields}
+	wanted.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(p.object, gvk)})
+	return wanted, nil
 }
 
-// find returns the observed child of the same type and name, or nil.
-func (p *pass[T, S]) find(child plan.Object) plan.Object {
-	for _, observed := range p.observed.Children {
-		if observed.GetName() == child.GetName() && fmt.Sprintf("%T", observed) == fmt.Sprintf("%T", child) {
-			return observed
+// find returns the observed child of a kind and name, or nil.
+func (p *pass[T, S]) find(gvk schema.GroupVersionKind, name string) plan.Object {
+	for _, child := range p.observed.Children {
+		if child.GetName() != name {
+			continue
+		}
+		if kind, err := apiutil.GVKForObject(child, p.client.Scheme()); err == nil && kind == gvk {
+			return child
 		}
 	}
 	return nil

@@ -10,34 +10,6 @@ import (
 	"github.com/penstock-dev/penstock/reconcilers/plan"
 )
 
-// applyConfiguration returns what server-side apply shall own of a child: the
-// fields that the plan set. What a typed object holds beyond that, its status
-// and fields that are empty, is nobody's wish.
-func applyConfiguration(child plan.Object) (*unstructured.Unstructured, error) {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
-	if err != nil {
-		return nil, fmt.Errorf("failed to convert %T: %w", child, err)
-	}
-	delete(fields, "status")
-	prune(fields)
-	return &unstructured.Unstructured{Object: fields}, nil
-}
-
-// prune drops nulls and empty objects.
-func prune(fields map[string]any) {
-	for key, value := range fields {
-		if nested, ok := value.(map[string]any); ok {
-			prune(nested)
-			if len(nested) == 0 {
-				delete(fields, key)
-			}
-		}
-		if value == nil {
-			delete(fields, key)
-		}
-	}
-}
-
 // covers says whether an object already has every field of an apply
 // configuration, so that applying it would change nothing. Fields that others
 // set are not looked at, and neither is a map key that was once applied and is

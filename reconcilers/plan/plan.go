@@ -81,9 +81,10 @@ func ChildrenOf[C Object](observed Observed) []C {
 
 // Result is what should be.
 type Result[S any] struct {
-	// Apply holds the children that should be as they are given here. They
-	// are server-side applied when they differ, in this order.
-	Apply []Object
+	// Apply holds the children that should be as they are given here, as typed
+	// apply configurations: objects would claim every field that has no value.
+	// They are server-side applied when they differ, in this order.
+	Apply []runtime.ApplyConfiguration
 	// Create holds the children that should exist and never change: pods. Only
 	// the ones that were not observed are in it.
 	Create []Object

@@ -1,8 +1,10 @@
 package training
 
 import (
+	"encoding/json"
+
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -19,24 +21,29 @@ func (p *planner) planAutoscaler() {
 		return
 	}
 	least := max(ptr.Deref(elastic.MinReplicas, 1), 1)
-	p.result.Apply = append(p.result.Apply, &autoscalingv2.HorizontalPodAutoscaler{
-		TypeMeta: metav1.TypeMeta{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:      p.job.Name,
-			Namespace: p.job.Namespace,
-			Labels:    jobLabels(p.job),
-		},
-		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
-				APIVersion: v1.GroupVersion.String(),
-				Kind:       v1.TrainingJobKind,
-				Name:       p.job.Name,
-			},
-			MinReplicas: ptr.To(least),
-			MaxReplicas: max(ptr.Deref(elastic.MaxReplicas, least), least),
-			Metrics:     elastic.DeepCopy().Metrics,
-		},
-	})
+	p.result.Apply = append(p.result.Apply, autoscalingv2ac.HorizontalPodAutoscaler(p.job.Name, p.job.Namespace).
+		WithLabels(jobLabels(p.job)).
+		WithSpec(autoscalingv2ac.HorizontalPodAutoscalerSpec().
+			WithScaleTargetRef(autoscalingv2ac.CrossVersionObjectReference().
+				WithAPIVersion(v1.GroupVersion.String()).
+				WithKind(v1.TrainingJobKind).
+				WithName(p.job.Name)).
+			WithMinReplicas(least).
+			WithMaxReplicas(max(ptr.Deref(elastic.MaxReplicas, least), least)).
+			WithMetrics(metricsOf(elastic)...)))
+}
+
+// metricsOf returns the metrics as fields to apply. The two types have the same
+// JSON, so converting one into the other cannot fail.
+func metricsOf(elastic *v1.Elastic) []*autoscalingv2ac.MetricSpecApplyConfiguration {
+	metrics := make([]*autoscalingv2ac.MetricSpecApplyConfiguration, 0, len(elastic.Metrics))
+	for i := range elastic.Metrics {
+		metric := autoscalingv2ac.MetricSpec()
+		if data, err := json.Marshal(&elastic.Metrics[i]); err == nil && json.Unmarshal(data, metric) == nil {
+			metrics = append(metrics, metric)
+		}
+	}
+	return metrics
 }
 
 // removeAutoscaler removes it wherever nothing may scale.

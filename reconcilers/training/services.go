@@ -2,7 +2,7 @@ package training
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
@@ -15,7 +15,7 @@ func (p *planner) planServices() {
 	for _, crew := range p.census.crews {
 		for _, m := range crew.members {
 			service := p.service(m)
-			wanted[service.Name] = true
+			wanted[*service.Name] = true
 			p.result.Apply = append(p.result.Apply, service)
 		}
 	}
@@ -26,29 +26,22 @@ func (p *planner) planServices() {
 	}
 }
 
-func (p *planner) service(m *member) *corev1.Service {
+func (p *planner) service(m *member) *corev1ac.ServiceApplyConfiguration {
 	labels := memberLabels(p.job, m.role.Name, m.index)
-	return &corev1.Service{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name:      childName(p.job, m.role.Name, m.index),
-			Namespace: p.job.Namespace,
-			Labels:    labels,
-		},
-		Spec: corev1.ServiceSpec{
-			ClusterIP: corev1.ClusterIPNone,
-			Selector:  labels,
-			Ports:     servicePorts(m.role, p.census.container()),
+	return corev1ac.Service(childName(p.job, m.role.Name, m.index), p.job.Namespace).
+		WithLabels(labels).
+		WithSpec(corev1ac.ServiceSpec().
+			WithClusterIP(corev1.ClusterIPNone).
+			WithSelector(labels).
+			WithPorts(servicePorts(m.role, p.census.container())...).
 			// Peers must find each other in order to become ready.
-			PublishNotReadyAddresses: true,
-		},
-	}
+			WithPublishNotReadyAddresses(true))
 }
 
 // servicePorts are the named ports of the main container. Of two with one
 // number or one name the first is taken: a service cannot have both, and a
 // headless one needs neither.
-func servicePorts(role *v1.Role, name string) []corev1.ServicePort {
+func servicePorts(role *v1.Role, name string) []*corev1ac.ServicePortApplyConfiguration {
 	container := mainContainer(&role.Template.Spec, name)
 	if container == nil {
 		return nil
@@ -58,7 +51,7 @@ func servicePorts(role *v1.Role, name string) []corev1.ServicePort {
 		protocol corev1.Protocol
 	}
 	names, endpoints := map[string]bool{}, map[endpoint]bool{}
-	var ports []corev1.ServicePort
+	var ports []*corev1ac.ServicePortApplyConfiguration
 	for _, port := range container.Ports {
 		protocol := port.Protocol
 		if protocol == "" {
@@ -69,7 +62,8 @@ func servicePorts(role *v1.Role, name string) []corev1.ServicePort {
 			continue
 		}
 		names[port.Name], endpoints[e] = true, true
-		ports = append(ports, corev1.ServicePort{Name: port.Name, Port: port.ContainerPort, Protocol: protocol})
+		ports = append(ports, corev1ac.ServicePort().
+			WithName(port.Name).WithPort(port.ContainerPort).WithProtocol(protocol))
 	}
 	return ports
 }
