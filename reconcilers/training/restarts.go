@@ -105,9 +105,9 @@ func (p *planner) backoffLimitExceeded() *verdict {
 	if done+needed <= *limit {
 		return nil
 	}
-	message := fmt.Sprintf("%d restarts were made, %d more are needed, and backoffLimit is %d", done, needed, *limit)
+	message := fmt.Sprintf("after %d restarts of the job; backoffLimit is %d", done, *limit)
 	if worst != nil {
-		message = fmt.Sprintf("pod %s %s; %s", worst.pod.Name, worst.ending(), message)
+		message = fmt.Sprintf("pod %s %s %s", worst.pod.Name, worst.ending(), message)
 	}
 	return failure(v1.TrainingJobBackoffLimitExceededReason, message)
 }
