@@ -105,8 +105,9 @@ type RunPolicy struct {
 	// +kubebuilder:validation:Minimum=0
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
-	// backoffLimit is the number of restarts, over all roles, after which the
-	// workload fails; no limit when left out.
+	// backoffLimit is the number of restarts, over all roles, that the workload
+	// may use up, in place and by new pods alike; it fails when it would need
+	// one more. Pods lost to their node do not count. No limit when left out.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
@@ -228,8 +229,9 @@ type RoleStatus struct {
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
 
-	// observed holds the restart count last seen of each pod that has restarted
-	// in place, so that what was counted once is never counted again.
+	// observed holds how many restarts of each existing pod are already in
+	// restarts, so that what was counted once is never counted again: those in
+	// place, and one more when the pod is being replaced.
 	// +optional
 	// +listType=map
 	// +listMapKey=uid
@@ -237,7 +239,7 @@ type RoleStatus struct {
 	Observed []ObservedRestarts `json:"observed,omitempty"`
 }
 
-// ObservedRestarts is how often the containers of one pod were seen to restart.
+// ObservedRestarts is how many restarts of one pod were counted.
 type ObservedRestarts struct {
 	// uid of the pod.
 	// +required
@@ -255,4 +257,22 @@ type ObservedRestarts struct {
 const (
 	// SuspendedCondition is True while the workload is suspended.
 	SuspendedCondition = "Suspended"
+	// InvalidCondition is True while no pods can be made from the workload, for
+	// a reason that only a change of the workload or its surroundings can mend.
+	// Reasons for True: InvalidSpec, ChildNotOwned, ChildRejected. For False:
+	// Valid.
+	InvalidCondition = "Invalid"
+)
+
+// Reasons of InvalidCondition.
+const (
+	// InvalidSpecReason says that the stored spec breaks an invariant.
+	InvalidSpecReason = "InvalidSpec"
+	// ChildNotOwnedReason says that the name of a child is taken by an object
+	// that the workload does not own.
+	ChildNotOwnedReason = "ChildNotOwned"
+	// ChildRejectedReason says that the API server refuses a child as invalid.
+	ChildRejectedReason = "ChildRejected"
+	// ValidReason says that nothing of that is so any more.
+	ValidReason = "Valid"
 )

@@ -423,11 +423,11 @@ const (
 	TrainingJobCreatedCondition = "Created"
 	// TrainingJobRunningCondition is True while the job does its work.
 	// Reasons for True: JobRunning. For False: PodsPending, JobRestarting,
-	// JobSuspended, JobSucceeded, JobFailed, InvalidSpec.
+	// JobSuspended, JobSucceeded, JobFailed.
 	TrainingJobRunningCondition = "Running"
 	// TrainingJobRestartingCondition is True while a failed pod is being
-	// replaced. Reasons for True: PodFailed. For False: JobRunning and the
-	// reasons of the states that follow.
+	// replaced, until all pods run again. Reasons for True: PodFailed. For
+	// False: the reason of the Running condition.
 	TrainingJobRestartingCondition = "Restarting"
 	// TrainingJobSuspendedCondition is True while the job is suspended.
 	// Reasons: JobSuspended, JobResumed.
@@ -438,10 +438,10 @@ const (
 	// TrainingJobFailedCondition is True once the job has failed. It is final.
 	// Reasons: PodFailed, BackoffLimitExceeded, DeadlineExceeded.
 	TrainingJobFailedCondition = "Failed"
-	// TrainingJobInvalidCondition is True while the stored spec breaks an
-	// invariant, so that no pods can be made from it.
-	// Reasons: InvalidSpec, Valid, ChildNotOwned.
-	TrainingJobInvalidCondition = "Invalid"
+	// TrainingJobInvalidCondition is True while no pods can be made from the
+	// job. Reasons for True: those of InvalidCondition, FrameworkNotSupported.
+	// For False: Valid.
+	TrainingJobInvalidCondition = InvalidCondition
 )
 
 // Reasons of TrainingJob conditions.
@@ -457,7 +457,8 @@ const (
 	TrainingJobPodFailedReason            = "PodFailed"
 	TrainingJobBackoffLimitExceededReason = "BackoffLimitExceeded"
 	TrainingJobDeadlineExceededReason     = "DeadlineExceeded"
-	TrainingJobInvalidSpecReason          = "InvalidSpec"
-	TrainingJobValidReason                = "Valid"
-	TrainingJobChildNotOwnedReason        = "ChildNotOwned"
+	TrainingJobFrameworkUnsupportedReason = "FrameworkNotSupported"
+	TrainingJobInvalidSpecReason          = InvalidSpecReason
+	TrainingJobValidReason                = ValidReason
+	TrainingJobChildNotOwnedReason        = ChildNotOwnedReason
 )

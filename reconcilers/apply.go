@@ -1,0 +1,218 @@
+package reconcilers
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/plan"
+)
+
+// parallel is how many children of one object are created at once.
+const parallel = 8
+
+// make brings about the children that the plan wants. A child that cannot be
+// made for a reason that retrying does not mend becomes the fault of the pass.
+func (p *pass[T, S]) make(ctx context.Context) error {
+	for _, child := range p.result.Apply {
+		if err := p.settle(p.apply(ctx, child)); err != nil {
+			return err
+		}
+	}
+	return p.createAll(ctx, p.result.Create)
+}
+
+// settle sorts the errors of making a child: those that stand become the fault
+// of the pass, the rest is returned and backs off.
+func (p *pass[T, S]) settle(f *fault, err error) error {
+	if f != nil && p.fault == nil {
+		p.fault = f
+	}
+	return err
+}
+
+// apply server-side applies a child if it is not as it should be. In steady
+// state that is never.
+func (p *pass[T, S]) apply(ctx context.Context, child runtime.ApplyConfiguration) (*fault, error) {
+	wanted, err := p.ownedFields(child)
+	if err != nil {
+		return nil, err
+	}
+	gvk, key := wanted.GroupVersionKind(), client.ObjectKeyFromObject(wanted)
+	current := p.find(gvk, key.Name)
+	switch {
+	case current == nil:
+		// The cache holds only what is ours. Applying would take over an
+		// object of somebody else's that has the name.
+		if f, err := p.foreign(ctx, gvk, key); f != nil || err != nil {
+			return f, err
+		}
+	case current.GetDeletionTimestamp() != nil:
+		return nil, nil
+	default:
+		if same, err := covers(current, wanted); err != nil || same {
+			return nil, err
+		}
+	}
+	log.FromContext(ctx).V(1).Info("Applying child", gvk.Kind, klog.KRef(key.Namespace, key.Name))
+	err = p.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(wanted), client.FieldOwner(v1.FieldManager), client.ForceOwnership)
+	if err != nil {
+		return p.refusal(gvk.Kind, err)
+	}
+	if current == nil {
+		p.expectations.expectCreated(p.key(), wanted.GetUID(), p.clock.Now())
+	}
+	return nil, nil
+}
+
+// createAll creates children, several at once, and stops at the first error.
+func (p *pass[T, S]) createAll(ctx context.Context, children []plan.Object) error {
+	var mu sync.Mutex
+	var failed error
+	var group sync.WaitGroup
+	slots := make(chan struct{}, parallel)
+	for _, child := range children {
+		slots <- struct{}{}
+		mu.Lock()
+		stop := failed != nil || p.fault != nil
+		mu.Unlock()
+		if stop {
+			break
+		}
+		group.Go(func() {
+			defer func() { <-slots }()
+			f, err := p.create(ctx, child)
+			mu.Lock()
+			defer mu.Unlock()
+			if err := p.settle(f, err); err != nil && failed == nil {
+				failed = err
+			}
+		})
+	}
+	group.Wait()
+	return failed
+}
+
+// create creates a child by POST. One that exists already is never touched: it
+// is either ours and not in the cache yet, or somebody else's.
+func (p *pass[T, S]) create(ctx context.Context, child plan.Object) (*fault, error) {
+	gvk, err := apiutil.GVKForObject(child, p.client.Scheme())
+	if err != nil {
+		return nil, wrap("find the kind of", fmt.Sprintf("%T", child), err)
+	}
+	if err := controllerutil.SetControllerReference(p.object, child, p.client.Scheme()); err != nil {
+		return nil, wrap("own", gvk.Kind, err)
+	}
+	log.FromContext(ctx).V(1).Info("Creating child", gvk.Kind, ref(child))
+	err = p.client.Create(ctx, child, client.FieldOwner(v1.FieldManager))
+	switch {
+	case err == nil:
+		p.expectations.expectCreated(p.key(), child.GetUID(), p.clock.Now())
+		return nil, nil
+	case apierrors.IsAlreadyExists(err):
+		return p.foreign(ctx, gvk, client.ObjectKeyFromObject(child))
+	default:
+		return p.refusal(gvk.Kind, err)
+	}
+}
+
+// foreign returns a fault if an object with a child's name exists and is not
+// ours.
+func (p *pass[T, S]) foreign(ctx context.Context, gvk schema.GroupVersionKind, key client.ObjectKey) (*fault, error) {
+	there := &metav1.PartialObjectMetadata{}
+	there.SetGroupVersionKind(gvk)
+	switch err := p.live.Get(ctx, key, there); {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, wrap("get", gvk.Kind, err)
+	case metav1.IsControlledBy(there, p.object):
+		return nil, nil
+	default:
+		return p.notOwned(gvk.Kind, key.Name), nil
+	}
+}
+
+// refusal turns the API server's answer to a child into a fault or an error.
+func (p *pass[T, S]) refusal(kind string, err error) (*fault, error) {
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		// Everything goes with the namespace; there is nobody to tell.
+		return &fault{silent: true, retry: p.period}, nil
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		p.emit(childRefused(err.Error()))
+		return rejected(kind, err), nil
+	case apierrors.IsForbidden(err):
+		// A quota or a policy: both may change, so it is tried again.
+		p.emit(childRefused(err.Error()))
+	}
+	return nil, wrap("make", kind, err)
+}
+
+// delete deletes what the plan wants gone, each child only if it is still the
+// one that was observed.
+func (p *pass[T, S]) delete(ctx context.Context) error {
+	for _, deletion := range p.result.Delete {
+		child, uid := deletion.Child, deletion.UID()
+		log.FromContext(ctx).V(1).Info("Deleting child", "type", fmt.Sprintf("%T", child), "child", ref(child), "reason", deletion.Reason)
+		err := p.client.Delete(ctx, child, client.Preconditions{UID: &uid})
+		// A conflict means that another object has the name by now.
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return wrap("delete", fmt.Sprintf("%T", child), err)
+		}
+		p.expectations.expectDeleted(p.key(), uid, p.clock.Now())
+	}
+	if !p.result.DeleteSelf {
+		return nil
+	}
+	log.FromContext(ctx).Info("Deleting object whose time to live is over")
+	// The version guards against an edit that prolonged its life meanwhile.
+	err := p.client.Delete(ctx, p.object,
+		client.Preconditions{UID: ptr.To(p.object.GetUID()), ResourceVersion: ptr.To(p.object.GetResourceVersion())},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	return client.IgnoreNotFound(err)
+}
+
+// ownedFields returns what server-side apply shall own of a child, its owner
+// included: the controller reference leads the child's events back to the
+// object and makes it go with it.
+func (p *pass[T, S]) ownedFields(child runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
+	if err != nil {
+		return nil, wrap("convert", fmt.Sprintf("%T", child), err)
+	}
+	gvk, err := apiutil.GVKForObject(p.object, p.client.Scheme())
+	if err != nil {
+		return nil, wrap("find the kind of", fmt.Sprintf("%T", p.object), err)
+	}
+	wanted := &unstructured.Unstructured{Object: fields}
+	wanted.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(p.object, gvk)})
+	return wanted, nil
+}
+
+// find returns the observed child of a kind and name, or nil.
+func (p *pass[T, S]) find(gvk schema.GroupVersionKind, name string) plan.Object {
+	for _, child := range p.observed.Children {
+		if child.GetName() != name {
+			continue
+		}
+		if kind, err := apiutil.GVKForObject(child, p.client.Scheme()); err == nil && kind == gvk {
+			return child
+		}
+	}
+	return nil
+}

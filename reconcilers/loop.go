@@ -1,0 +1,172 @@
+// Package reconcilers is the shared loop that turns stored objects into
+// children: steps 8 to 10 of the flow. It knows no kind; each kind registers
+// what it is and a pure Plan (package plan). The loop is the only code that
+// reads and writes children through the API server.
+//
+// The loop is level-triggered: it looks at what there is and at nothing that
+// happened, so a lost event costs time and never correctness.
+package reconcilers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/plan"
+)
+
+// +kubebuilder:rbac:groups=penstock.dev,resources=trainingjobs,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=penstock.dev,resources=trainingjobs/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=penstock.dev,resources=trainingjobs/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
+
+// loop reconciles the objects of one kind.
+type loop[T plan.Object, S any] struct {
+	kind plan.Kind[T, S]
+	// client reads from the cache and writes to the API server.
+	client client.Client
+	// live reads from the API server, where the cache cannot know: it holds
+	// only children that are ours.
+	live     client.Reader
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	period   time.Duration
+
+	expectations *expectations
+	handedOver   *once
+}
+
+// pass is one reconciling of one object.
+type pass[T plan.Object, S any] struct {
+	*loop[T, S]
+	// object is as stored; its status is what the next one is compared with.
+	object T
+	// defaulted is a copy with everything filled in.
+	defaulted T
+	observed  plan.Observed
+	result    plan.Result[S]
+	// fault is what keeps children from being made, nil if nothing does.
+	fault *fault
+}
+
+// Reconcile brings what there is closer to what should be. Creations come
+// before the status, which tells of them, and deletions after it, since it may
+// hold the last that is known of what is deleted.
+func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	object := l.kind.New()
+	if err := l.client.Get(ctx, request.NamespacedName, object); err != nil {
+		l.forget(request.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if object.GetDeletionTimestamp() != nil {
+		l.forget(request.NamespacedName)
+		return ctrl.Result{}, nil
+	}
+	if l.isHandedOver(object) {
+		return ctrl.Result{}, nil
+	}
+	p := &pass[T, S]{loop: l, object: object}
+	if wait, err := p.observe(ctx); err != nil || wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, err
+	}
+	if !p.prepare() {
+		return p.refuse(ctx)
+	}
+	p.result = l.kind.Plan(p.defaulted, p.observed, l.clock.Now())
+	if err := p.make(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	written, err := p.writeStatus(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := p.delete(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	p.emit(p.result.Events...)
+	return ctrl.Result{RequeueAfter: p.next(written)}, nil
+}
+
+// prepare defaults and validates the object in memory. What is stored may be
+// wrong all the same: admission was off, a backup was restored, an older
+// version wrote it. A finished object needs no valid spec to be cleaned up.
+func (p *pass[T, S]) prepare() bool {
+	p.defaulted = p.object.DeepCopyObject().(T)
+	p.kind.Default(p.defaulted)
+	if p.kind.Finished(p.kind.Status(p.object)) {
+		return true
+	}
+	if faults := p.kind.Validate(p.defaulted); len(faults) > 0 {
+		p.fault = invalidSpec(faults)
+	}
+	return p.fault == nil
+}
+
+// refuse says why nothing is made of an invalid object. Its children, if it was
+// valid once, are left alone.
+func (p *pass[T, S]) refuse(ctx context.Context) (ctrl.Result, error) {
+	p.result.Status = *p.kind.Status(p.defaulted)
+	common := p.kind.Common(&p.result.Status)
+	*common.ObservedGeneration = p.object.GetGeneration()
+	if *common.Phase == "" {
+		*common.Phase = v1.PhasePending
+	}
+	if _, err := p.writeStatus(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: p.period}, nil
+}
+
+// isHandedOver says whether another controller reconciles the object. An event
+// says so once; the status is the other's.
+func (l *loop[T, S]) isHandedOver(object T) bool {
+	manager := l.kind.ManagedBy(object)
+	if manager == nil || *manager == v1.ManagedByPenstock {
+		return false
+	}
+	if l.handedOver.first(client.ObjectKeyFromObject(object), object.GetUID()) {
+		l.emitFor(object, handedOver(*manager))
+	}
+	return true
+}
+
+// next returns when to reconcile again without an event. The periodic pass is
+// for what no event tells.
+func (p *pass[T, S]) next(written bool) time.Duration {
+	after := plan.Sooner(p.result.RequeueAfter, p.period)
+	if !written {
+		after = plan.Sooner(after, coalesce)
+	}
+	if p.fault != nil {
+		after = plan.Sooner(after, p.fault.retry)
+	}
+	return after
+}
+
+func (l *loop[T, S]) forget(key client.ObjectKey) {
+	l.expectations.forget(key)
+	l.handedOver.forget(key)
+}
+
+func (p *pass[T, S]) key() client.ObjectKey { return client.ObjectKeyFromObject(p.object) }
+
+// wrap names what failed. Generated names stay out of it: the message may reach
+// a condition.
+func wrap(verb, kind string, err error) error {
+	return fmt.Errorf("failed to %s %s: %w", verb, kind, err)
+}
+
+func ref(object plan.Object) klog.ObjectRef {
+	return klog.KRef(object.GetNamespace(), object.GetName())
+}

@@ -1,0 +1,134 @@
+// Package plan is the contract between the shared loop and the kinds: what a
+// kind registers, what it is shown, and what it answers.
+//
+// It is step 9 of the flow. A Plan is pure: it reads the object, what was
+// observed and the time it is given, and nothing else. So this package, and
+// every package that plans, imports no client and no controller-runtime; the
+// loop in package reconcilers is alone in talking to the API server.
+package plan
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// Object is an API object, a workload or a child of one.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Kind is all that the loop knows of one workload kind T with status S.
+type Kind[T Object, S any] struct {
+	// Name of the kind in lower case; it names the controller.
+	Name string
+	// New returns an empty object.
+	New func() T
+	// Owns holds an empty object of every child kind, to be watched.
+	Owns []Object
+
+	// Default fills in what was left out of an object.
+	Default func(object T)
+	// Validate returns what makes an object meaningless.
+	Validate func(object T) field.ErrorList
+	// Plan decides what should be. It must not change its arguments.
+	Plan func(object T, observed Observed, now time.Time) Result[S]
+
+	// Status returns the status within an object.
+	Status func(object T) *S
+	// Common returns the fields of a status that every kind has.
+	Common func(status *S) Common
+	// ManagedBy returns the controller that an object names, or nil.
+	ManagedBy func(object T) *string
+	// Finished says whether a status is final. A finished object is planned
+	// even if its spec has become invalid: nothing is made from it any more,
+	// and it must still be cleaned up.
+	Finished func(status *S) bool
+	// CountsOnly says whether two statuses differ in nothing but counts of
+	// pods, so that writing the newer one can wait for more of them.
+	CountsOnly func(before, after *S) bool
+}
+
+// Common points to the fields of a status that every kind has.
+type Common struct {
+	Conditions         *[]metav1.Condition
+	Phase              *v1.Phase
+	ObservedGeneration *int64
+}
+
+// Observed is what there is: the children whose controller is the object, in
+// the order of their names.
+type Observed struct {
+	Children []Object
+}
+
+// ChildrenOf returns the observed children of type C.
+func ChildrenOf[C Object](observed Observed) []C {
+	var children []C
+	for _, child := range observed.Children {
+		if typed, ok := child.(C); ok {
+			children = append(children, typed)
+		}
+	}
+	return children
+}
+
+// Result is what should be.
+type Result[S any] struct {
+	// Apply holds the children that should be as they are given here, as typed
+	// apply configurations: objects would claim every field that has no value.
+	// They are server-side applied when they differ, in this order.
+	Apply []runtime.ApplyConfiguration
+	// Create holds the children that should exist and never change: pods. Only
+	// the ones that were not observed are in it.
+	Create []Object
+	// Delete holds the children that should go. They go after the status was
+	// written, so that what the status counts of them is never lost.
+	Delete []Deletion
+	// DeleteSelf says that the object itself should go.
+	DeleteSelf bool
+	// Status is what the status should be.
+	Status S
+	// RequeueAfter is when to plan again if nothing happens before; 0 means
+	// that only an event can change the plan.
+	RequeueAfter time.Duration
+	// Events tell people what was decided, after the status was written.
+	Events []Event
+}
+
+// Deletion asks that one child goes.
+type Deletion struct {
+	// Child is the object as it was observed.
+	Child Object
+	// Reason says why, for the log.
+	Reason string
+}
+
+// UID returns the UID without which the deletion must not happen.
+func (d Deletion) UID() types.UID { return d.Child.GetUID() }
+
+// Event is something to tell people about an object.
+type Event struct {
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type string
+	// Reason in the past tense: PodsCreated.
+	Reason string
+	// Action that the controller took: CreatePods.
+	Action string
+	// Message for people.
+	Message string
+}
+
+// Sooner returns the earlier of two delays, in which 0 means never.
+func Sooner(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
+}

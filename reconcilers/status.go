@@ -1,0 +1,120 @@
+package reconcilers
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+const (
+	// coalesce is how far apart status writes are that differ in counts only.
+	coalesce = time.Second
+	// notOwnedRetry is how often to look whether a name that somebody else has
+	// is free: no event tells. Often it is the pod of an earlier object of the
+	// same name that is still going.
+	notOwnedRetry = 5 * time.Second
+	// maxMessage is the length that the API server allows for a condition's
+	// message, less a margin.
+	maxMessage = 30000
+)
+
+// fault is why children cannot be made, until the object or its surroundings
+// change.
+type fault struct {
+	reason  string
+	message string
+	// retry is when to try again.
+	retry time.Duration
+	// silent faults are not told to anybody.
+	silent bool
+}
+
+func invalidSpec(faults field.ErrorList) *fault {
+	return &fault{reason: v1.InvalidSpecReason, message: faults.ToAggregate().Error()}
+}
+
+func (p *pass[T, S]) notOwned(kind, name string) *fault {
+	return &fault{
+		reason: v1.ChildNotOwnedReason,
+		message: fmt.Sprintf("%s %s exists and does not belong to this %s: delete it, or make the %s under another name",
+			kind, name, p.kind.Name, p.kind.Name),
+		retry: notOwnedRetry,
+	}
+}
+
+func rejected(kind string, err error) *fault {
+	return &fault{
+		reason:  v1.ChildRejectedReason,
+		message: fmt.Sprintf("the API server refuses a %s: %s", kind, err),
+		retry:   time.Minute,
+	}
+}
+
+// writeStatus writes the status if it changed, and returns whether all is
+// written: changes of nothing but counts wait until a second has passed since
+// the last write, so that a burst of them costs one.
+func (p *pass[T, S]) writeStatus(ctx context.Context) (bool, error) {
+	before, after := p.kind.Status(p.object), &p.result.Status
+	p.reportFault(after)
+	if equality.Semantic.DeepEqual(before, after) {
+		return true, nil
+	}
+	now := p.clock.Now()
+	if p.kind.CountsOnly(before, after) && p.expectations.sinceWrite(p.key(), now) < coalesce {
+		return false, nil
+	}
+	changed := p.object.DeepCopyObject().(T)
+	*p.kind.Status(changed) = *after
+	// The version makes sure that the status was made from the newest object:
+	// counters would go wrong otherwise. A conflict backs off and plans again.
+	patch := client.MergeFromWithOptions(p.object, client.MergeFromWithOptimisticLock{})
+	err := p.client.Status().Patch(ctx, changed, patch, client.FieldOwner(v1.FieldManager))
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, wrap("write status of", p.kind.Name, err)
+	}
+	p.expectations.expectWritten(p.key(), p.object.GetResourceVersion(), now)
+	// A deletion of the object itself goes by the version that was written.
+	p.object = changed
+	return true, nil
+}
+
+// reportFault sets the condition that tells of a fault, and ends one that the
+// loop set and that is over.
+func (p *pass[T, S]) reportFault(status *S) {
+	conditions := p.kind.Common(status).Conditions
+	condition := metav1.Condition{
+		Type:               v1.InvalidCondition,
+		ObservedGeneration: p.object.GetGeneration(),
+		LastTransitionTime: metav1.NewTime(p.clock.Now().Truncate(time.Second)),
+	}
+	switch current := meta.FindStatusCondition(*conditions, v1.InvalidCondition); {
+	case p.fault != nil && p.fault.silent:
+		return
+	case p.fault != nil:
+		condition.Status, condition.Reason = metav1.ConditionTrue, p.fault.reason
+		condition.Message = truncate(p.fault.message, maxMessage)
+	case current == nil || current.Status != metav1.ConditionTrue || !isOurs(current.Reason):
+		return
+	default:
+		condition.Status, condition.Reason = metav1.ConditionFalse, v1.ValidReason
+		condition.Message = "the fault is mended"
+	}
+	meta.SetStatusCondition(conditions, condition)
+}
+
+// isOurs says whether a reason is one that the loop gives, and not a kind.
+func isOurs(reason string) bool {
+	return reason == v1.InvalidSpecReason || reason == v1.ChildNotOwnedReason || reason == v1.ChildRejectedReason
+}

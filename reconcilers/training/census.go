@@ -1,0 +1,185 @@
+package training
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// census is the job's pods, sorted into roles and indices.
+type census struct {
+	job       *v1.TrainingJob
+	framework framework
+	// crews are the roles of the job, in the framework's order.
+	crews []*crew
+	// strays are pods that belong to no role of the job any more.
+	strays []*corev1.Pod
+}
+
+// crew is the pods of one role.
+type crew struct {
+	role *v1.Role
+	// members are the wanted pods by index.
+	members []*member
+	// surplus are pods beyond the wanted number.
+	surplus []*corev1.Pod
+}
+
+// member is one wanted pod of a role, there or not.
+type member struct {
+	role  *v1.Role
+	index int32
+	// pod is nil while the state is missing.
+	pod *corev1.Pod
+	condition
+}
+
+// takeCensus sorts pods by their names, which cannot be edited as labels can.
+func takeCensus(job *v1.TrainingJob, f framework, pods []*corev1.Pod) *census {
+	c := &census{job: job, framework: f}
+	if f != nil {
+		for _, name := range f.roles() {
+			c.enlist(name)
+		}
+	}
+	// A role that the framework does not know is refused by validation; should
+	// one come through all the same, its pods are at least looked after.
+	for i := range job.Spec.Roles {
+		c.enlist(job.Spec.Roles[i].Name)
+	}
+	for _, pod := range pods {
+		c.place(pod)
+	}
+	return c
+}
+
+// enlist makes the crew of a role that the job has and that has none yet.
+func (c *census) enlist(name v1.RoleName) {
+	if c.crew(name) != nil {
+		return
+	}
+	for i := range c.job.Spec.Roles {
+		role := &c.job.Spec.Roles[i]
+		if role.Name != name {
+			continue
+		}
+		wanted := wantedReplicas(c.job, role)
+		crew := &crew{role: role, members: make([]*member, wanted)}
+		for index := range wanted {
+			crew.members[index] = &member{role: role, index: index}
+		}
+		c.crews = append(c.crews, crew)
+		return
+	}
+}
+
+// place puts an observed pod where it belongs.
+func (c *census) place(pod *corev1.Pod) {
+	for _, crew := range c.crews {
+		index, ok := indexOf(c.job, crew.role, pod.Name)
+		switch {
+		case !ok:
+			continue
+		case index >= crew.wanted():
+			crew.surplus = append(crew.surplus, pod)
+		default:
+			m := crew.members[index]
+			m.pod, m.condition = pod, examine(pod, c.container())
+		}
+		return
+	}
+	c.strays = append(c.strays, pod)
+}
+
+func (c *census) container() string {
+	if c.framework == nil {
+		return ""
+	}
+	return c.framework.container(c.job)
+}
+
+// crew returns the crew of a role, or nil.
+func (c *census) crew(name v1.RoleName) *crew {
+	for _, crew := range c.crews {
+		if crew.role.Name == name {
+			return crew
+		}
+	}
+	return nil
+}
+
+// total returns the number of wanted pods over all roles.
+func (c *census) total() int32 {
+	var total int32
+	for _, crew := range c.crews {
+		total += crew.wanted()
+	}
+	return total
+}
+
+// any says whether some member is as the function says.
+func (c *census) any(is func(*member) bool) bool {
+	for _, crew := range c.crews {
+		for _, m := range crew.members {
+			if is(m) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *crew) wanted() int32 { return int32(len(c.members)) }
+
+// count returns the number of members in a state.
+func (c *crew) count(s state) int32 {
+	var n int32
+	for _, m := range c.members {
+		if m.state == s {
+			n++
+		}
+	}
+	return n
+}
+
+// pods returns every pod of the role, the surplus ones too.
+func (c *crew) pods() []*corev1.Pod {
+	pods := make([]*corev1.Pod, 0, len(c.members)+len(c.surplus))
+	for _, m := range c.members {
+		if m.pod != nil {
+			pods = append(pods, m.pod)
+		}
+	}
+	return append(pods, c.surplus...)
+}
+
+// wantedReplicas returns the number of pods a role shall have now.
+func wantedReplicas(job *v1.TrainingJob, role *v1.Role) int32 {
+	wanted := ptr.Deref(role.Replicas, 1)
+	if elastic := job.Spec.Elastic; elastic != nil && role.Name == v1.RoleWorker {
+		wanted = ptr.Deref(elastic.Replicas, wanted)
+	}
+	return max(wanted, 0)
+}
+
+// childName returns the name of the pod, and of the service, of one member.
+func childName(job *v1.TrainingJob, role v1.RoleName, index int32) string {
+	return job.Name + "-" + strings.ToLower(string(role)) + "-" + strconv.Itoa(int(index))
+}
+
+// indexOf returns the index that a child's name holds if it is of the role.
+func indexOf(job *v1.TrainingJob, role *v1.Role, name string) (int32, bool) {
+	suffix, ok := strings.CutPrefix(name, job.Name+"-"+strings.ToLower(string(role.Name))+"-")
+	if !ok {
+		return 0, false
+	}
+	index, err := strconv.ParseInt(suffix, 10, 32)
+	if err != nil || index < 0 || strconv.FormatInt(index, 10) != suffix {
+		return 0, false
+	}
+	return int32(index), true
+}

@@ -1,0 +1,42 @@
+package training
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/penstock-dev/penstock/reconcilers/plan"
+)
+
+func (p *planner) event(e plan.Event) { p.result.Events = append(p.result.Events, e) }
+
+func podsCreated(n int) plan.Event {
+	return plan.Event{
+		Type: corev1.EventTypeNormal, Reason: "PodsCreated", Action: "CreatePods",
+		Message: fmt.Sprintf("Created %d pods", n),
+	}
+}
+
+func podReplaced(m *member) plan.Event {
+	message := fmt.Sprintf("Pod %s %s; a new one takes its place", m.pod.Name, m.ending())
+	if m.lost {
+		message = fmt.Sprintf("Pod %s was lost with its node; a new one takes its place, which is not counted as a restart", m.pod.Name)
+	}
+	return plan.Event{Type: corev1.EventTypeWarning, Reason: "PodReplaced", Action: "ReplacePod", Message: message}
+}
+
+func jobSucceeded(message string) plan.Event {
+	return plan.Event{Type: corev1.EventTypeNormal, Reason: "JobSucceeded", Action: "FinishJob", Message: message}
+}
+
+func jobFailed(reason, message string) plan.Event {
+	return plan.Event{Type: corev1.EventTypeWarning, Reason: "JobFailed", Action: "FinishJob", Message: reason + ": " + message}
+}
+
+func jobSuspended() plan.Event {
+	return plan.Event{Type: corev1.EventTypeNormal, Reason: "JobSuspended", Action: "SuspendJob", Message: "Deleted the pods of the suspended job"}
+}
+
+func jobResumed() plan.Event {
+	return plan.Event{Type: corev1.EventTypeNormal, Reason: "JobResumed", Action: "ResumeJob", Message: "Resumed the job"}
+}

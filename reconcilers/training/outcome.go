@@ -1,0 +1,151 @@
+package training
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// verdict ends a job.
+type verdict struct {
+	// condition is Succeeded or Failed.
+	condition string
+	reason    string
+	message   string
+}
+
+// judge returns how the job ends now, or nil if it goes on.
+//
+// When several things are so at once the order decides: success first, as the
+// result of the training is there; then what happened to pods, role by role in
+// the framework's order; then the limits.
+func (p *planner) judge() *verdict {
+	if p.framework.succeeded(p.census) {
+		return &verdict{
+			condition: v1.TrainingJobSucceededCondition,
+			reason:    v1.TrainingJobSucceededReason,
+			message:   fmt.Sprintf("the pods of role %s have succeeded", p.framework.leads(p.census).role.Name),
+		}
+	}
+	if v := p.podFailed(); v != nil {
+		return v
+	}
+	if v := p.backoffLimitExceeded(); v != nil {
+		return v
+	}
+	return p.deadlineExceeded()
+}
+
+// podFailed fails the job for a pod that has failed for good.
+func (p *planner) podFailed() *verdict {
+	for _, crew := range p.census.crews {
+		if f, ok := p.framework.(forgiving); ok && f.forgives(p.job, crew.role.Name) {
+			continue
+		}
+		for _, m := range crew.members {
+			if m.failedForGood() {
+				return failure(v1.TrainingJobPodFailedReason, fmt.Sprintf(
+					"pod %s %s, and restartPolicy %s does not restart it", m.pod.Name, m.ending(), m.role.RestartPolicy))
+			}
+		}
+	}
+	return nil
+}
+
+func failure(reason, message string) *verdict {
+	return &verdict{condition: v1.TrainingJobFailedCondition, reason: reason, message: message}
+}
+
+// finish ends the job. The terminal condition, the phase and the completion
+// time are set here, together, and nowhere else.
+func (p *planner) finish(v *verdict) {
+	p.setCounts()
+	p.setCondition(v.condition, metav1.ConditionTrue, v.reason, v.message)
+	switch v.condition {
+	case v1.TrainingJobSucceededCondition:
+		p.status.Phase = v1.PhaseSucceeded
+		p.event(jobSucceeded(v.message))
+		p.settle(v1.TrainingJobSucceededReason, "the job has succeeded")
+	default:
+		p.status.Phase = v1.PhaseFailed
+		p.event(jobFailed(v.reason, v.message))
+		p.settle(v1.TrainingJobFailedReason, "the job has failed")
+	}
+	p.status.CompletionTime = ptr.To(p.now)
+	for i := range p.status.Roles {
+		role := &p.status.Roles[i]
+		role.Observed = nil
+		// No failed pod is replaced any more, whatever its policy.
+		role.Failed = ptr.To(p.census.crew(role.Name).count(failed))
+	}
+	p.planFinished()
+}
+
+// planFinished plans a finished job: its pods are cleaned up, the object goes
+// when its time to live is over. Of the status only the pods that still run
+// are counted on, down to none.
+func (p *planner) planFinished() {
+	p.cleanUp()
+	p.countRemaining()
+	p.expire()
+}
+
+// finished says whether a status is final.
+func finished(status *v1.TrainingJobStatus) bool {
+	return isTrue(status.Conditions, v1.TrainingJobSucceededCondition) ||
+		isTrue(status.Conditions, v1.TrainingJobFailedCondition)
+}
+
+// failedForGood says whether the role's restart policy leaves a failed pod as
+// it is. A pod that was lost with its node is replaced under every policy.
+func (m *member) failedForGood() bool {
+	if m.state != failed || m.lost {
+		return false
+	}
+	switch m.role.RestartPolicy {
+	case v1.RestartNever:
+		return true
+	case v1.RestartExitCode:
+		// No exit code means that nobody saw the container end: its node went.
+		return m.exit != nil && m.exit.ExitCode < 128
+	default:
+		return false
+	}
+}
+
+// replaced says whether the pod is to be replaced by a new one.
+func (m *member) replaced() bool { return m.state == failed && !m.failedForGood() }
+
+// ending says in words how the pod's main container ended.
+func (m *member) ending() string { return endingOf(m.exit, m.pod) }
+
+func endingOf(exit *corev1.ContainerStateTerminated, pod *corev1.Pod) string {
+	switch {
+	case exit != nil && exit.Reason != "" && exit.Reason != "Error":
+		return fmt.Sprintf("ended with exit code %d (%s)", exit.ExitCode, exit.Reason)
+	case exit != nil:
+		return fmt.Sprintf("ended with exit code %d", exit.ExitCode)
+	case pod.Status.Reason != "":
+		return fmt.Sprintf("failed (%s)", pod.Status.Reason)
+	default:
+		return "failed without an exit code"
+	}
+}
+
+// allSucceeded says whether every wanted pod has succeeded.
+func (c *crew) allSucceeded() bool {
+	return c.wanted() > 0 && c.count(succeeded) == c.wanted()
+}
+
+// startedSucceeded says whether every pod that ever started has succeeded, and
+// at least so many. A pod that could not be placed or started does not keep the
+// others, which have finished, from being done; one that still runs does, as
+// it may be writing its checkpoint, even while it is being deleted.
+func (c *crew) startedSucceeded(least int32) bool {
+	n := c.count(succeeded)
+	return n >= max(least, 1) && n+c.count(pending)+c.count(missing) == c.wanted()
+}

@@ -1,0 +1,112 @@
+package training
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// planPods creates the pods that are missing, replaces those that have failed,
+// and removes those that are too many. A pod that is being deleted is waited
+// for: its successor has the same name.
+func (p *planner) planPods() {
+	created := 0
+	for _, crew := range p.census.crews {
+		for _, m := range crew.members {
+			switch {
+			case m.state == missing:
+				p.result.Create = append(p.result.Create, p.newPod(m))
+				created++
+			case m.replaced():
+				p.event(podReplaced(m))
+				p.countReplacement(m)
+				p.remove(m.pod, "replaced by a new pod")
+			}
+		}
+		for _, pod := range crew.surplus {
+			p.remove(pod, "scaled down")
+		}
+	}
+	for _, pod := range p.census.strays {
+		p.remove(pod, "belongs to no role")
+	}
+	if created > 0 {
+		p.event(podsCreated(created))
+	}
+}
+
+// newPod returns the pod of a member, from its role's template.
+func (p *planner) newPod(m *member) *corev1.Pod {
+	template := m.role.Template.DeepCopy()
+	pod := &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        childName(p.job, m.role.Name, m.index),
+			Namespace:   p.job.Namespace,
+			Labels:      withLabels(template.Labels, memberLabels(p.job, m.role.Name, m.index)),
+			Annotations: template.Annotations,
+		},
+		Spec: template.Spec,
+	}
+	pod.Spec.RestartPolicy = podRestartPolicy(m.role.RestartPolicy)
+	if pod.Spec.HostNetwork && pod.Spec.DNSPolicy == "" {
+		// With the node's own resolver the pod would not find its peers.
+		pod.Spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
+	}
+	if gang := p.job.Spec.Gang; gang != nil && pod.Spec.SchedulerName == "" {
+		pod.Spec.SchedulerName = gang.Scheduler
+	}
+	p.gather(m.role, pod)
+	p.framework.equip(p.census, m, pod)
+	return pod
+}
+
+// podRestartPolicy is what the kubelet shall do. Where exit codes decide, the
+// kubelet must not restart anything: it would not look at them.
+func podRestartPolicy(policy v1.RestartPolicy) corev1.RestartPolicy {
+	switch policy {
+	case v1.RestartAlways:
+		return corev1.RestartPolicyAlways
+	case v1.RestartNever, v1.RestartExitCode:
+		return corev1.RestartPolicyNever
+	default:
+		return corev1.RestartPolicyOnFailure
+	}
+}
+
+// jobLabels are on every child of a job.
+func jobLabels(job *v1.TrainingJob) map[string]string {
+	return map[string]string{
+		v1.ManagedByLabel: v1.ManagedByValue,
+		v1.JobNameLabel:   job.Name,
+	}
+}
+
+// roleLabels are on every child of a role.
+func roleLabels(job *v1.TrainingJob, role v1.RoleName) map[string]string {
+	return withLabels(jobLabels(job), map[string]string{v1.RoleLabel: strings.ToLower(string(role))})
+}
+
+// memberLabels are on the pod and the service of a member.
+func memberLabels(job *v1.TrainingJob, role v1.RoleName, index int32) map[string]string {
+	return withLabels(roleLabels(job, role), map[string]string{v1.IndexLabel: strconv.Itoa(int(index))})
+}
+
+// withLabels returns the union of two sets of labels, in which the second wins.
+func withLabels(user, own map[string]string) map[string]string {
+	labels := make(map[string]string, len(user)+len(own))
+	maps.Copy(labels, user)
+	maps.Copy(labels, own)
+	return labels
+}
+
+// roleSelector selects the pods of a role, as a string.
+func roleSelector(job *v1.TrainingJob, role v1.RoleName) string {
+	return fmt.Sprintf("%s=%s,%s=%s", v1.JobNameLabel, job.Name, v1.RoleLabel, strings.ToLower(string(role)))
+}
