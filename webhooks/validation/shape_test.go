@@ -56,7 +56,7 @@ func TestShapeAgreesWithTheAPIServersCode(t *testing.T) {
 	schema, good := schemaAndJob(t)
 	random := rand.New(rand.NewSource(1))
 	sure := 0
-	const rounds = 3000
+	const rounds = 2000
 	for round := range rounds {
 		job := runtime.DeepCopyJSON(good)
 		for range random.Intn(4) {
