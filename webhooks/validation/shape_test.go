@@ -69,6 +69,12 @@ func TestShapeAgreesWithTheAPIServersCode(t *testing.T) {
 		if diff := cmp.Diff(reference, filled); diff != "" {
 			t.Fatalf("round %d: other defaults (-API server +shape):\n%s", round, diff)
 		}
+		if spec := job["spec"]; schema.shape.fields["spec"].knows(spec) {
+			copied := runtime.DeepCopyJSONValue(spec)
+			if unknown := schema.Prune(map[string]any{"spec": copied}); len(unknown) > 0 {
+				t.Fatalf("round %d: all fields are known, but the API server prunes %v", round, unknown)
+			}
+		}
 		judged := maps.Clone(job)
 		delete(judged, "status")
 		if !schema.shape.conforms(judged) {
@@ -93,6 +99,9 @@ func TestShapeConforms(t *testing.T) {
 	}
 	if schema.shape.conforms(good) {
 		t.Error("a condition without its fields conforms")
+	}
+	if !schema.shape.fields["spec"].knows(good["spec"]) {
+		t.Error("a good job has unknown fields: every write would take the slow way")
 	}
 }
 
