@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
-const rounds = 300
+const rounds = 200
 
 var allFrameworks = []v1.Framework{
 	v1.FrameworkPyTorch, v1.FrameworkTensorFlow, v1.FrameworkMPI,

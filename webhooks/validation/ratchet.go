@@ -54,25 +54,39 @@ func sameAt(old map[string]any, oldPath string, obj map[string]any, path string)
 	return had == has && equality.Semantic.DeepEqual(before, after)
 }
 
-// Distinct returns errs without those that say again, in the same words, what
-// another says of a field further down: the CEL rules of a schema speak of the
-// struct that they sit on, and the invariants of the field itself.
+// Distinct returns errs without those that another one makes needless: one that
+// says the same words of a field further down (the CEL rules of a schema speak
+// of the struct that they sit on, the invariants of the field itself), and one
+// of the same type that says more (the schema only says Required or Duplicate).
 func Distinct(errs field.ErrorList) field.ErrorList {
 	var distinct field.ErrorList
 	for i, err := range errs {
-		repeated := false
+		needless := false
 		for j, other := range errs {
-			if i != j && err.Detail != "" && err.Detail == other.Detail &&
-				(isBelow(other.Field, err.Field) || other.Field == err.Field && j < i) {
-				repeated = true
+			if i != j && covers(other, err, j < i) {
+				needless = true
 				break
 			}
 		}
-		if !repeated {
+		if !needless {
 			distinct = append(distinct, err)
 		}
 	}
 	return distinct
+}
+
+// covers reports whether err need not be said beside other. Of two that are
+// equal the earlier stays.
+func covers(other, err *field.Error, otherIsEarlier bool) bool {
+	same, below := other.Field == err.Field, isBelow(other.Field, err.Field)
+	switch {
+	case err.Detail == "" && other.Detail != "":
+		return other.Type == err.Type && (same || below)
+	case err.Detail == other.Detail:
+		return below && err.Detail != "" || same && other.Type == err.Type && otherIsEarlier
+	default:
+		return false
+	}
 }
 
 func isBelow(path, parent string) bool {

@@ -124,12 +124,37 @@ spec: {roles: [{name: Worker, image: a, args: [1]}], gang: {minAvailable: 9}}`
 
 func TestDistinct(t *testing.T) {
 	at := func(path, detail string) *field.Error { return field.Invalid(field.NewPath(path), nil, detail) }
-	got := validation.Distinct(field.ErrorList{
-		at("spec", "framework cannot change"), at("spec.framework", "framework cannot change"),
-		at("spec.roles[0]", "is bad"), at("spec.roles[1]", "is bad"), at("spec.roles[1]", "is bad"), at("spec.role", ""),
-	})
-	want := field.ErrorList{at("spec.framework", "framework cannot change"), at("spec.roles[0]", "is bad"), at("spec.roles[1]", "is bad"), at("spec.role", "")}
-	if diff := cmp.Diff(words(want), words(got)); diff != "" {
-		t.Errorf("unexpected rest (-want +got):\n%s", diff)
+	needed := func(path, detail string) *field.Error { return field.Required(field.NewPath(path), detail) }
+	twice := func(path string) *field.Error { return field.Duplicate(field.NewPath(path), nil) }
+	twiceAndWhy := twice("spec.roles[1].name")
+	twiceAndWhy.Detail = "join the two"
+	tests := map[string]struct{ errs, want field.ErrorList }{
+		"a rule on the struct repeats the invariant of its field": {
+			errs: field.ErrorList{at("spec", "framework cannot change"), at("spec.framework", "framework cannot change")},
+			want: field.ErrorList{at("spec.framework", "framework cannot change")},
+		},
+		"one fault twice": {
+			errs: field.ErrorList{at("spec.a", "is bad"), at("spec.a", "is bad")},
+			want: field.ErrorList{at("spec.a", "is bad")},
+		},
+		"the same words of two fields": {
+			errs: field.ErrorList{at("spec.role", "is bad"), at("spec.roles[1]", "is bad")},
+			want: field.ErrorList{at("spec.role", "is bad"), at("spec.roles[1]", "is bad")},
+		},
+		"the schema says less of the same fault": {
+			errs: field.ErrorList{needed("spec.a", ""), twice("spec.roles[1]"), needed("spec.a", "add one"), twiceAndWhy},
+			want: field.ErrorList{needed("spec.a", "add one"), twiceAndWhy},
+		},
+		"several faults of the schema alone": {
+			errs: field.ErrorList{needed("spec.a", ""), needed("spec.b", ""), twice("spec.c[1]"), twice("spec.c[2]")},
+			want: field.ErrorList{needed("spec.a", ""), needed("spec.b", ""), twice("spec.c[1]"), twice("spec.c[2]")},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(words(tc.want), words(validation.Distinct(tc.errs))); diff != "" {
+				t.Errorf("unexpected rest (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

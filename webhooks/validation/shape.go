@@ -8,18 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// shape is a structural schema prepared for two quick walks: it says that a
-// value surely conforms, and it fills in defaults. The API server's own code
-// builds a validator for every value it meets and copies the schema of every
-// field it passes, which takes longer than all the rest of an admission.
+// shape is a structural schema prepared for quick walks: it says that a value
+// surely conforms, or that surely all of its fields are known, and it fills in
+// defaults. The API server's own code builds a validator for every value it
+// meets and copies the schema of every field it passes, which takes longer
+// than all the rest of an admission.
 //
-// Of faults a shape knows nothing: what it does not find to conform goes
+// Of faults a shape knows nothing: what it does not find to be in order goes
 // through the API server's code, which has the words. Whatever a shape does
-// not understand does not conform.
+// not understand is not in order.
 type shape struct {
-	kind       string
-	intOrText  bool
-	opaque     bool
+	kind      string
+	intOrText bool
+	// opaque says that values are judged in ways that a shape does not know,
+	// loose that fields are kept or dropped in such ways.
+	opaque, loose bool
+
 	fields     map[string]*shape
 	additional *shape
 	items      *shape
@@ -44,6 +48,7 @@ func newShape(node *structuralschema.Structural) *shape {
 	}
 	made := &shape{kind: node.Type, intOrText: node.XIntOrString, nullable: node.Nullable, standard: node.Default.Object}
 	made.opaque = node.XEmbeddedResource || node.Type == "" && !node.XIntOrString
+	made.loose = node.XEmbeddedResource || node.XPreserveUnknownFields
 	made.readValues(node.ValueValidation)
 	if len(node.Properties) > 0 {
 		made.fields = make(map[string]*shape, len(node.Properties))
@@ -172,6 +177,32 @@ func (s *shape) conformsNumber(value int64) bool {
 
 func within(count int64, least, most *int64) bool {
 	return (least == nil || count >= *least) && (most == nil || count <= *most)
+}
+
+// knows reports whether pruning surely removes nothing from the value.
+func (s *shape) knows(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		if s == nil || s.loose {
+			return len(value) == 0
+		}
+		for name, item := range value {
+			field, known := s.fields[name]
+			if !known {
+				field = s.additional
+			}
+			if field == nil || !field.knows(item) {
+				return false
+			}
+		}
+	case []any:
+		for _, item := range value {
+			if s == nil || !s.items.knows(item) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // fill does what the API server does when it decodes (apiextensions-apiserver,

@@ -23,6 +23,9 @@ func (s *Schema) Strict(obj map[string]any) field.ErrorList {
 	if !isMap {
 		return nil
 	}
+	if s.shape.fields["spec"].knows(spec) {
+		return nil
+	}
 	judged := map[string]any{"spec": runtime.DeepCopyJSON(spec)}
 	var errs field.ErrorList
 	for _, path := range s.Prune(judged) {
