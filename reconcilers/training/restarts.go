@@ -66,21 +66,6 @@ func (p *planner) replacementCounted(m *member) bool {
 	return countedRestarts(p.roleStatus(m.role.Name))[string(m.pod.UID)] > m.restarts
 }
 
-// forgetRestarts starts the count anew when the job is resumed. What pods that
-// are still there have restarted so far belongs to the time before.
-func (p *planner) forgetRestarts() {
-	for _, crew := range p.census.crews {
-		status := p.roleStatus(crew.role.Name)
-		status.Restarts, status.Observed = ptr.To[int32](0), nil
-		for _, pod := range crew.pods() {
-			if n := mainStatus(pod, p.census.container()).RestartCount; n > 0 {
-				status.Observed = append(status.Observed, v1.ObservedRestarts{UID: string(pod.UID), Count: ptr.To(n)})
-			}
-		}
-		sortObserved(status)
-	}
-}
-
 // backoffLimitExceeded fails the job when it would need more restarts than it
 // may have.
 func (p *planner) backoffLimitExceeded() *verdict {
