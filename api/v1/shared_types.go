@@ -143,16 +143,19 @@ type Gang struct {
 	// queueName is the queue of the gang scheduler. It cannot change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MinLength=1
 	QueueName string `json:"queueName,omitempty"`
 
 	// priorityClassName is the priority of the gang as a whole.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MinLength=1
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
 	// scheduler is the name of the scheduler that places the gang.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MinLength=1
 	Scheduler string `json:"scheduler,omitempty"`
 
 	// minResources is what must be free before any pod is placed; the sum over

@@ -336,6 +336,7 @@ type MPI struct {
 	// /root/.ssh when left out.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
+	// +kubebuilder:validation:MinLength=1
 	SSHAuthMountPath string `json:"sshAuthMountPath,omitempty"`
 
 	// launcherCreation says when the launcher pod is made: AtStartup or
@@ -352,10 +353,12 @@ type MPI struct {
 	// the first one, when left out.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MinLength=1
 	MainContainer string `json:"mainContainer,omitempty"`
 }
 
 // TrainingJobStatus is what a training job is.
+// +kubebuilder:validation:MinProperties=1
 type TrainingJobStatus struct {
 	// conditions of the job; the types are the TrainingJob…Condition constants.
 	// +optional
@@ -371,7 +374,7 @@ type TrainingJobStatus struct {
 	// observedGeneration is the generation of the spec that this status was
 	// made from.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// startTime is when the job was started, or resumed last.
@@ -393,6 +396,7 @@ type TrainingJobStatus struct {
 	// have succeeded: 3/4.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:MinLength=1
 	RolesReady string `json:"rolesReady,omitempty"`
 
 	// restarts is the sum of the restarts of all roles.
@@ -413,6 +417,7 @@ type ElasticStatus struct {
 	// selector selects the worker pods, as a string.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MinLength=1
 	Selector string `json:"selector,omitempty"`
 }
 

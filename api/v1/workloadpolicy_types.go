@@ -105,6 +105,7 @@ type WorkloadPolicySpec struct {
 	// description says in a sentence what the policy asks and why.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MinLength=1
 	Description string `json:"description,omitempty"`
 
 	// match says which requests the policy judges.
@@ -317,6 +318,7 @@ type InventoryKind struct {
 }
 
 // WorkloadPolicyStatus says whether a policy is in force.
+// +kubebuilder:validation:MinProperties=1
 type WorkloadPolicyStatus struct {
 	// conditions of the policy; the types are the WorkloadPolicy…Condition constants.
 	// +optional
@@ -328,13 +330,13 @@ type WorkloadPolicyStatus struct {
 	// observedGeneration is the generation of the spec that this status was
 	// made from.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
 	// enforcedGeneration is the generation that requests are judged by. It lags
 	// behind when the newest one does not compile.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	EnforcedGeneration int64 `json:"enforcedGeneration,omitempty"`
 }
 

@@ -50,6 +50,7 @@ type TrainingJobStatus struct {
 // RoleStatus counts the pods of one role.
 type RoleStatus struct {
 	// name of the role.
+	// +required
 	Name string `json:"name,omitempty"`
 
 	// replicas is the number of pods that are wanted.
@@ -86,6 +87,7 @@ type RoleStatus struct {
 // ObservedRestarts is how often the containers of one pod were seen to restart.
 type ObservedRestarts struct {
 	// uid of the pod.
+	// +required
 	UID string `json:"uid,omitempty"`
 
 	// count of restarts that are already in the role's restarts.

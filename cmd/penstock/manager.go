@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/api/v1alpha1"
+	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/controller"
+	"github.com/penstock-dev/penstock/reconcilers"
+	"github.com/penstock-dev/penstock/reconcilers/training"
+	"github.com/penstock-dev/penstock/webhooks"
+	"github.com/penstock-dev/penstock/webhooks/certs"
+	"github.com/penstock-dev/penstock/webhooks/defaulting"
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+// leaderElectionID is the name of the lease that only Penstock may use.
+const leaderElectionID = "penstock-manager.penstock.dev"
+
+// Certificate sources, as --cert-source names them.
+const (
+	certSourceSelfManaged = "self-managed"
+	certSourceFiles       = "files"
+)
+
+// managerOptions are the flags of penstock manager.
+type managerOptions struct {
+	namespace       string
+	webhookHost     string
+	webhookPort     int
+	certSource      string
+	certDir         string
+	certSecret      string
+	dnsNames        []string
+	metricsAddress  string
+	probeAddress    string
+	leaderElection  bool
+	shutdownDelay   time.Duration
+	policyDeadline  time.Duration
+	concurrentJobs  int
+	reconcilePeriod time.Duration
+	zap             zap.Options
+}
+
+func newManagerCommand() *cobra.Command {
+	o := &managerOptions{}
+	cmd := &cobra.Command{
+		Use:   "manager",
+		Short: "Run webhooks and reconcilers",
+		Long: `Run Penstock in a cluster: every replica answers admission and conversion
+reviews, and the leader reconciles workloads.
+
+It connects to the cluster by --kubeconfig, by KUBECONFIG, or as the pod it is.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (o *managerOptions) addFlags(flags *pflag.FlagSet) {
+	namespace := os.Getenv("POD_NAMESPACE")
+	if namespace == "" {
+		namespace = "penstock-system"
+	}
+	flags.StringVar(&o.namespace, "namespace", namespace, "Namespace that Penstock runs in; POD_NAMESPACE when set.")
+	flags.StringVar(&o.webhookHost, "webhook-host", "", "Address to serve webhooks on; all when empty.")
+	flags.IntVar(&o.webhookPort, "webhook-port", 9443, "Port to serve webhooks on.")
+	flags.StringVar(&o.certSource, "cert-source", certSourceSelfManaged, "Where the serving certificate comes from: self-managed, or files.")
+	flags.StringVar(&o.certDir, "cert-dir", "/etc/penstock/certs", "Directory of tls.crt and tls.key, for --cert-source=files.")
+	flags.StringVar(&o.certSecret, "cert-secret", "penstock-webhook-ca", "Secret of the authority, for --cert-source=self-managed.")
+	flags.StringSliceVar(&o.dnsNames, "webhook-dns-names", nil, "Names that the API server calls the webhooks by, for --cert-source=self-managed; those of the Service penstock-webhook when empty.")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "Address to serve metrics on; 0 for none.")
+	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Address to serve /healthz and /readyz on.")
+	flags.BoolVar(&o.leaderElection, "leader-elect", true, "Let one replica reconcile only.")
+	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 5*time.Second, "How long to go on serving after the signal to stop, until no more calls come.")
+	flags.DurationVar(&o.policyDeadline, "policy-deadline", 500*time.Millisecond, "How long one policy may take for one request.")
+	flags.IntVar(&o.concurrentJobs, "concurrent-trainingjobs", 4, "How many training jobs are reconciled at once.")
+	flags.DurationVar(&o.reconcilePeriod, "reconcile-period", 5*time.Minute, "How often each workload is looked at without an event.")
+	fromGo := flag.NewFlagSet("", flag.ContinueOnError)
+	o.zap.BindFlags(fromGo)
+	ctrl.RegisterFlags(fromGo)
+	flags.AddGoFlagSet(fromGo)
+}
+
+func (o *managerOptions) run(ctx context.Context) error {
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.zap)))
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("failed to find the cluster: %w", err)
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	secret := types.NamespacedName{Namespace: o.namespace, Name: o.certSecret}
+	selfManaged := certs.NewSelfManaged(certs.SelfManagedOptions{
+		Config: config, Namespace: secret.Namespace, Name: secret.Name, DNSNames: o.webhookNames(),
+	})
+	var source certs.Source = selfManaged
+	switch o.certSource {
+	case certSourceSelfManaged:
+	case certSourceFiles:
+		selfManaged = nil
+		source = certs.Files(o.certDir+"/tls.crt", o.certDir+"/tls.key")
+	default:
+		return fmt.Errorf("--cert-source must be %s or %s, not %q", certSourceSelfManaged, certSourceFiles, o.certSource)
+	}
+	jobs := training.Kind(defaulting.DefaultTrainingJob, func(job *v1.TrainingJob) field.ErrorList {
+		return validation.ValidateTrainingJob(nil, job)
+	})
+	cached := reconcilers.CacheOptions(jobs.Owns...)
+	if selfManaged != nil {
+		maps.Copy(cached, certs.CacheOptions(secret))
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         cache.Options{ByObject: cached, DefaultTransform: cache.TransformStripManagedFields()},
+		LeaderElection:                o.leaderElection,
+		LeaderElectionID:              leaderElectionID,
+		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        o.probeAddress,
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: o.webhookHost,
+			Port: o.webhookPort,
+			TLSOpts: []func(*tls.Config){func(config *tls.Config) {
+				config.MinVersion = tls.VersionTLS12
+				config.GetCertificate = source.GetCertificate
+			}},
+		}),
+	})
+	if err != nil {
+		return fmt.Errorf("failed to make the manager: %w", err)
+	}
+	if err := mgr.Add(source); err != nil {
+		return fmt.Errorf("failed to add the certificate source: %w", err)
+	}
+	if selfManaged != nil {
+		if err := certs.SetupInjector(mgr, secret, selfManaged); err != nil {
+			return fmt.Errorf("failed to set up the CA injector: %w", err)
+		}
+	}
+	loaded, err := o.setupGate(mgr)
+	if err != nil {
+		return err
+	}
+	err = reconcilers.Setup(mgr, jobs, reconcilers.Options{
+		MaxConcurrentReconciles: o.concurrentJobs,
+		Period:                  o.reconcilePeriod,
+	})
+	if err != nil {
+		return err
+	}
+	return o.serve(ctx, mgr, source, loaded)
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	err := errors.Join(
+		clientgoscheme.AddToScheme(scheme),
+		apiextensionsv1.AddToScheme(scheme),
+		v1.AddToScheme(scheme),
+		v1alpha1.AddToScheme(scheme),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("failed to make the scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+func (o *managerOptions) webhookNames() []string {
+	if len(o.dnsNames) > 0 {
+		return o.dnsNames
+	}
+	service := "penstock-webhook." + o.namespace
+	return []string{service + ".svc", service + ".svc.cluster.local", service}
+}
+
+// setupGate sets up policies and webhooks.
+func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error) {
+	webhooks.RegisterMetrics()
+	engine := policies.NewEngine(policies.Options{Deadline: o.policyDeadline, Observer: webhooks.PolicyMetrics{}})
+	loader, err := controller.Setup(mgr, engine)
+	if err != nil {
+		return nil, err
+	}
+	gate, err := webhooks.NewGate(webhooks.GateOptions{
+		Engine:  engine,
+		Cluster: webhooks.LiveCluster{Cached: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		Clock:   time.Now,
+		Loaded:  loader.Loaded,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("failed to make the gate: %w", err)
+	}
+	webhooks.Setup(mgr.GetWebhookServer(), gate, mgr.GetLogger().WithName("webhooks"))
+	return loader, nil
+}
+
+// serve runs the manager until the signal to stop, and on for the shutdown
+// delay: readiness is withdrawn first, so that calls stop coming before the
+// port closes.
+func (o *managerOptions) serve(ctx context.Context, mgr ctrl.Manager, source certs.Source, loader *controller.Loader) error {
+	var stopping atomic.Bool
+	checks := map[string]func(*http.Request) error{
+		"webhooks":     mgr.GetWebhookServer().StartedChecker(),
+		"policies":     loader.Check,
+		"certificates": func(*http.Request) error { return orError(source.Healthy(), "there is no serving certificate yet") },
+		"stopping":     func(*http.Request) error { return orError(!stopping.Load(), "the process is stopping") },
+	}
+	for name, check := range checks {
+		if err := mgr.AddReadyzCheck(name, check); err != nil {
+			return fmt.Errorf("failed to add the readiness check %s: %w", name, err)
+		}
+	}
+	if err := mgr.AddHealthzCheck("ping", func(*http.Request) error { return nil }); err != nil {
+		return fmt.Errorf("failed to add the health check: %w", err)
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	go func() {
+		select {
+		case <-running.Done():
+			return
+		case <-ctx.Done():
+		}
+		stopping.Store(true)
+		mgr.GetLogger().Info("Stopping", "delay", o.shutdownDelay)
+		time.Sleep(o.shutdownDelay)
+		stop()
+	}()
+	if err := mgr.Start(running); err != nil {
+		return fmt.Errorf("failed to run the manager: %w", err)
+	}
+	return nil
+}
+
+func orError(ok bool, message string) error {
+	if ok {
+		return nil
+	}
+	return errors.New(message)
+}

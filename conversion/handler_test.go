@@ -1,0 +1,86 @@
+package conversion
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func post(t *testing.T, h http.Handler, body string) (int, string) {
+	t.Helper()
+	recorder := httptest.NewRecorder()
+	h.ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/convert", strings.NewReader(body)))
+	return recorder.Code, recorder.Body.String()
+}
+
+func TestHandlerRefusesBodies(t *testing.T) {
+	tests := map[string]struct {
+		body string
+		code int
+		want string
+	}{
+		"empty":            {"", 400, "failed to read the ConversionReview"},
+		"garbage":          {"\x00\x01garbage", 400, "failed to read the ConversionReview"},
+		"truncated":        {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"1"`, 400, "failed to read the ConversionReview"},
+		"a list":           {`[]`, 400, "it must be a JSON object"},
+		"two documents":    {`{"kind":"ConversionReview"}{}`, 400, "after the JSON object"},
+		"another kind":     {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, 400, "must be a ConversionReview"},
+		"no request":       {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"}`, 400, "has no request"},
+		"no version":       {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"1","objects":[]}}`, 400, "desiredAPIVersion"},
+		"objects no list":  {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"1","desiredAPIVersion":"penstock.dev/v1","objects":5}}`, 400, "objects must be a list"},
+		"wrong type":       {`{"kind":5,"apiVersion":{}}`, 400, "must be a ConversionReview"},
+		"larger than 7 Mi": {`{"kind":"` + strings.Repeat("x", MaxBody) + `"}`, 413, "larger than"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, body := post(t, &Handler{}, tc.body)
+			if code != tc.code || !strings.Contains(body, tc.want) {
+				t.Errorf("got %d %q, want %d with %q", code, body, tc.code, tc.want)
+			}
+		})
+	}
+}
+
+func TestHandlerAnswersWithTheUID(t *testing.T) {
+	tests := map[string]struct {
+		objects string
+		want    string
+	}{
+		"no objects":      {``, ""},
+		"an object":       {`{"apiVersion":"penstock.dev/v1alpha1","kind":"TrainingJob","metadata":{"name":"a"}}`, ""},
+		"an unknown kind": {`{"apiVersion":"penstock.dev/v1alpha1","kind":"Job","metadata":{"namespace":"n","name":"a"}}`, `objects[0] (penstock.dev/v1alpha1 Job n/a)`},
+		"no object":       {`5`, "it must be a JSON object"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, body := post(t, &Handler{}, `{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"u-1","desiredAPIVersion":"penstock.dev/v1","objects":[`+tc.objects+`]}}`)
+			var review apiextensionsv1.ConversionReview
+			if err := json.Unmarshal([]byte(body), &review); err != nil || code != 200 {
+				t.Fatalf("got %d %s: %v", code, body, err)
+			}
+			if review.Response.UID != "u-1" {
+				t.Errorf("got uid %q", review.Response.UID)
+			}
+			if ok := review.Response.Result.Status == metav1.StatusSuccess; ok != (tc.want == "") || !strings.Contains(review.Response.Result.Message, tc.want) {
+				t.Errorf("got %s, want %q", body, tc.want)
+			}
+		})
+	}
+}
+
+func FuzzHandler(f *testing.F) {
+	f.Add(`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"u","desiredAPIVersion":"penstock.dev/v1","objects":[{"apiVersion":"penstock.dev/v1alpha1","kind":"TrainingJob","spec":{"pytorchReplicaSpecs":{"Worker":{"replicas":"x"}}}}]}}`)
+	f.Add(`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"objects":[{"metadata":[]}]}}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		panicked := false
+		code, _ := post(t, &Handler{Panicked: func(any, []byte) { panicked = true }}, body)
+		if panicked || code >= 500 {
+			t.Errorf("got %d, panicked %v", code, panicked)
+		}
+	})
+}

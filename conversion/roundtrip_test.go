@@ -1,0 +1,290 @@
+package conversion
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/api/v1alpha1"
+)
+
+// roundTrips is how many objects each way are converted there and back.
+const roundTrips = 10_000
+
+func TestTrainingJobRoundTrip(t *testing.T) {
+	versions := map[string][2]schema.GroupVersion{
+		"v1 to v1alpha1 and back": {v1.GroupVersion, v1alpha1.GroupVersion},
+		"v1alpha1 to v1 and back": {v1alpha1.GroupVersion, v1.GroupVersion},
+	}
+	for name, tc := range versions {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(roundTrips) {
+				roundTrip(t, seed, tc[0], tc[1])
+			}
+		})
+	}
+}
+
+func FuzzTrainingJobRoundTrip(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(seed, seed%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, up bool) {
+		if up {
+			roundTrip(t, seed, v1alpha1.GroupVersion, v1.GroupVersion)
+		} else {
+			roundTrip(t, seed, v1.GroupVersion, v1alpha1.GroupVersion)
+		}
+	})
+}
+
+// roundTrip converts one random object there and back, and holds the fast path
+// against the careful one on the way.
+func roundTrip(t *testing.T, seed uint64, from, to schema.GroupVersion) {
+	t.Helper()
+	object := randomObject(rand.New(rand.NewPCG(seed, 1)), from)
+	there, err := Convert(object, to)
+	if err != nil {
+		t.Fatalf("seed %d: failed to convert %s to %s: %v", seed, object, to, err)
+	}
+	again, err := Convert(there, to)
+	if err != nil || string(again) != string(there) {
+		t.Fatalf("seed %d: converting to the version it has changed the object: %v", seed, err)
+	}
+	back, err := Convert(there, from)
+	if err != nil {
+		t.Fatalf("seed %d: failed to convert back to %s: %v", seed, from, err)
+	}
+	if diff := cmp.Diff(mustTree(t, object), mustTree(t, back)); diff != "" {
+		t.Fatalf("seed %d: %s to %s and back (-want +got):\n%s\nobject: %s\nconverted: %s", seed, from, to, diff, object, there)
+	}
+	if seed%8 != 0 {
+		return // The careful path is slow, and every eighth object is many.
+	}
+	careful := convertCarefully(t, object, to)
+	if diff := cmp.Diff(mustTree(t, careful), mustTree(t, there)); diff != "" {
+		t.Fatalf("seed %d: the fast path differs from the careful one (-careful +fast):\n%s", seed, diff)
+	}
+}
+
+// convertCarefully converts by way of trees alone: the oracle of the fast path.
+func convertCarefully(t *testing.T, raw []byte, to schema.GroupVersion) []byte {
+	t.Helper()
+	object, err := splitObject(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, metadata := takeAnnotation(object.metadata, v1.RestoreAnnotation)
+	spec, lost, err := trainingJobV1alpha1.convertExactly(object.spec, kept, to.Version == hubVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.apiVersion, object.spec = to.String(), spec
+	object.metadata = putAnnotation(metadata, v1.RestoreAnnotation, lost)
+	return object.encode()
+}
+
+func mustTree(t *testing.T, raw []byte) any {
+	t.Helper()
+	var value any
+	decoder := json.NewDecoder(strings.NewReader(string(raw)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	return value
+}
+
+// randomObject makes the JSON of a training job in some version: mostly what
+// people write, with some of everything that could be lost on the way.
+func randomObject(r *rand.Rand, version schema.GroupVersion) []byte {
+	object := map[string]any{
+		"apiVersion": version.String(),
+		"kind":       v1.TrainingJobKind,
+		"metadata": map[string]any{
+			"name": "job", "uid": "1", "generation": json.Number("12345678901234567"),
+			"annotations": map[string]any{"a": "<b> & null {} \u2028"},
+		},
+	}
+	if r.IntN(20) > 0 {
+		spec := randomHubSpec(r)
+		if version.Version != hubVersion {
+			spec = randomAlphaSpec(r)
+		}
+		// No ill-typed v1 object is ever stored, and the annotation must not
+		// bring one back; TestConvertCarriesIllTypedValues covers the rest.
+		if version.Version != hubVersion && r.IntN(4) == 0 {
+			disturb(r, spec)
+		}
+		object["spec"] = spec
+	}
+	if r.IntN(2) == 0 {
+		object["status"] = map[string]any{"phase": "Running", "roles": []any{map[string]any{"name": "Worker", "active": 3}}}
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// maybe sets a member three times out of five.
+func maybe(r *rand.Rand, object map[string]any, name string, values ...any) {
+	if r.IntN(5) < 3 {
+		object[name] = values[r.IntN(len(values))]
+	}
+}
+
+func randomTemplate(r *rand.Rand) any {
+	template := map[string]any{}
+	maybe(r, template, "metadata", map[string]any{"creationTimestamp": nil}, map[string]any{"labels": map[string]any{"a": ""}})
+	maybe(r, template, "spec",
+		map[string]any{"containers": []any{map[string]any{"name": "pytorch", "resources": map[string]any{"limits": map[string]any{"cpu": "1000m", "nvidia.com/gpu": json.Number("8")}}}}},
+		map[string]any{"unknown": json.Number("9007199254740993.10"), "containers": "ill-typed"}, nil)
+	return template
+}
+
+func randomHubSpec(r *rand.Rand) map[string]any {
+	spec := map[string]any{}
+	maybe(r, spec, "framework", "PyTorch", "PyTorch", "TensorFlow", "MPI", "PaddlePaddle", "XGBoost", "JAX")
+	names := []string{"Master", "Worker", "PS", "Chief", "Launcher", "Evaluator", "worker", "a-b", "a/b"}
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	var roles []any
+	for _, name := range names[:r.IntN(4)] {
+		role := map[string]any{"name": name}
+		maybe(r, role, "replicas", 0, 1, 7)
+		maybe(r, role, "restartPolicy", "OnFailure", "ExitCode", "")
+		maybe(r, role, "template", randomTemplate(r))
+		if r.IntN(3) == 0 {
+			role["topology"] = map[string]any{"required": "rack"}
+		}
+		roles = append(roles, role)
+	}
+	if roles != nil || r.IntN(5) == 0 {
+		spec["roles"] = roles
+	}
+	if roles == nil && spec["roles"] != nil {
+		spec["roles"] = []any{}
+	}
+	maybe(r, spec, "runPolicy", randomRunPolicy(r))
+	maybe(r, spec, "gang", randomGang(r, "queueName", "priorityClassName", "scheduler"), map[string]any{"topology": map[string]any{"preferred": "zone"}})
+	elastic := map[string]any{}
+	maybe(r, elastic, "replicas", 2, 3)
+	maybe(r, elastic, "minReplicas", 1)
+	maybe(r, elastic, "metrics", []any{map[string]any{"type": "Resource", "resource": map[string]any{"target": map[string]any{"averageValue": "1000m"}}}}, []any{})
+	maybe(r, spec, "elastic", elastic)
+	rendezvous := map[string]any{}
+	maybe(r, rendezvous, "backend", "c10d", "strange")
+	maybe(r, rendezvous, "mode", "Shared", "Standalone", "strange")
+	maybe(r, rendezvous, "options", []any{map[string]any{"key": "a", "value": ""}, map[string]any{"key": "b"}}, []any{})
+	pytorch := map[string]any{}
+	maybe(r, pytorch, "processesPerNode", "auto", "4")
+	maybe(r, pytorch, "maxRestarts", 3)
+	maybe(r, pytorch, "rendezvous", rendezvous)
+	maybe(r, spec, "pytorch", pytorch)
+	tensorflow := map[string]any{}
+	maybe(r, tensorflow, "successPolicy", "Worker0", "AllWorkers", "strange")
+	maybe(r, tensorflow, "workers", "Static", "Dynamic", "strange")
+	maybe(r, spec, "tensorflow", tensorflow)
+	mpi := map[string]any{}
+	maybe(r, mpi, "slotsPerWorker", 2)
+	maybe(r, mpi, "implementation", "Intel", "strange")
+	maybe(r, mpi, "launcher", "LauncherAsWorker", "LauncherOnly", "strange")
+	maybe(r, mpi, "launcherCreation", "AtStartup")
+	maybe(r, mpi, "mainContainer", "mpi", "")
+	maybe(r, spec, "mpi", mpi)
+	return spec
+}
+
+func randomRunPolicy(r *rand.Rand) map[string]any {
+	policy := map[string]any{}
+	maybe(r, policy, "suspend", true, false)
+	maybe(r, policy, "activeDeadlineSeconds", json.Number("9223372036854775807"))
+	maybe(r, policy, "backoffLimit", 3)
+	maybe(r, policy, "ttlSecondsAfterFinished", 0)
+	maybe(r, policy, "cleanPodPolicy", "All", "None", "")
+	maybe(r, policy, "managedBy", "kueue.x-k8s.io/multikueue", "")
+	return policy
+}
+
+func randomGang(r *rand.Rand, queue, priority string, more ...string) map[string]any {
+	gang := map[string]any{}
+	maybe(r, gang, "minAvailable", 2)
+	maybe(r, gang, queue, "q", "")
+	maybe(r, gang, priority, "high")
+	maybe(r, gang, "minResources", map[string]any{"cpu": "1000m"}, map[string]any{})
+	maybe(r, gang, "scheduleTimeoutSeconds", 60)
+	for _, name := range more {
+		maybe(r, gang, name, "volcano")
+	}
+	return gang
+}
+
+func randomAlphaSpec(r *rand.Rand) map[string]any {
+	spec := map[string]any{}
+	for range 1 + r.IntN(6)/5 {
+		m := replicaMaps[r.IntN(len(replicaMaps))]
+		specs := map[string]any{}
+		for _, name := range []string{"Master", "Worker", "PS", "Chief", "Launcher", "worker"} {
+			if r.IntN(3) > 0 {
+				continue
+			}
+			role := map[string]any{}
+			maybe(r, role, "replicas", 0, 1, 7)
+			maybe(r, role, "restartPolicy", "OnFailure", "ExitCode", "")
+			maybe(r, role, "template", randomTemplate(r))
+			specs[name] = role
+		}
+		spec[m.field] = specs
+	}
+	policy := randomRunPolicy(r)
+	maybe(r, policy, "schedulingPolicy", randomGang(r, "queue", "priorityClass"))
+	maybe(r, spec, "runPolicy", policy)
+	elastic := map[string]any{}
+	maybe(r, elastic, "minReplicas", 1)
+	maybe(r, elastic, "rdzvBackend", "c10d", "")
+	maybe(r, elastic, "rdzvHost", "host", "")
+	maybe(r, elastic, "rdzvConf", []any{map[string]any{"key": "a", "value": "b"}}, []any{map[string]any{"key": "a", "value": ""}}, []any{})
+	maybe(r, elastic, "standalone", true, false)
+	maybe(r, elastic, "nProcPerNode", 2)
+	maybe(r, elastic, "maxRestarts", 2)
+	maybe(r, elastic, "metrics", []any{map[string]any{"type": "Resource"}})
+	maybe(r, spec, "elasticPolicy", elastic)
+	maybe(r, spec, "nprocPerNode", "auto", "2", "")
+	maybe(r, spec, "successPolicy", "", "AllWorkers", "strange")
+	maybe(r, spec, "enableDynamicWorker", true, false)
+	maybe(r, spec, "slotsPerWorker", 2)
+	maybe(r, spec, "cleanPodPolicy", "All", "")
+	maybe(r, spec, "mainContainer", "mpi")
+	maybe(r, spec, "runLauncherAsWorker", true, false)
+	return spec
+}
+
+// disturb puts values where they do not belong, as a typing error would.
+func disturb(r *rand.Rand, object map[string]any) {
+	odd := []any{nil, "three", -1, 1.5, true, []any{}, []any{"x"}, map[string]any{}, map[string]any{"x": "y"}, json.Number("300000000000000000000")}
+	for name, value := range object {
+		inner, isObject := value.(map[string]any)
+		switch {
+		case isObject && r.IntN(2) == 0:
+			disturb(r, inner)
+		case r.IntN(8) == 0:
+			object[name] = odd[r.IntN(len(odd))]
+		}
+		if list, ok := value.([]any); ok && len(list) > 0 && r.IntN(3) == 0 {
+			if inner, ok := list[0].(map[string]any); ok {
+				disturb(r, inner)
+			}
+		}
+	}
+	if r.IntN(6) == 0 {
+		object[fmt.Sprintf("unknown%d", r.IntN(3))] = odd[r.IntN(len(odd))]
+	}
+}

@@ -1,0 +1,49 @@
+package conversion
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+var trainingJobAlpha = schema.GroupVersionKind{Group: v1.GroupName, Version: "v1alpha1", Kind: v1.TrainingJobKind}
+
+// upstreamKinds pairs each upstream kind with the Penstock kind and version
+// whose spec has the same shape.
+var upstreamKinds = map[schema.GroupVersionKind]schema.GroupVersionKind{
+	{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}:  trainingJobAlpha,
+	{Group: "kubeflow.org", Version: "v1", Kind: "TFJob"}:       trainingJobAlpha,
+	{Group: "kubeflow.org", Version: "v1", Kind: "MPIJob"}:      trainingJobAlpha,
+	{Group: "kubeflow.org", Version: "v2beta1", Kind: "MPIJob"}: trainingJobAlpha,
+	{Group: "kubeflow.org", Version: "v1", Kind: "PaddleJob"}:   trainingJobAlpha,
+	{Group: "kubeflow.org", Version: "v1", Kind: "XGBoostJob"}:  trainingJobAlpha,
+	{Group: "kubeflow.org", Version: "v1", Kind: "JAXJob"}:      trainingJobAlpha,
+}
+
+// Upstream gives the Penstock kind and version that has the shape of an
+// upstream kind.
+func Upstream(kind schema.GroupVersionKind) (own schema.GroupVersionKind, ok bool) {
+	own, ok = upstreamKinds[kind]
+	return own, ok
+}
+
+// FromUpstream gives the JSON of an upstream object, such as a kubeflow.org
+// PyTorchJob, as the Penstock object of the same shape. Its status stays
+// behind: it is not ours. The error is an *UnknownVersionError, or says where
+// raw is not a JSON object.
+func FromUpstream(raw []byte) ([]byte, error) {
+	object, err := splitObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	kind := schema.FromAPIVersionAndKind(object.apiVersion, object.kind)
+	own, ok := upstreamKinds[kind]
+	if !ok {
+		return nil, fmt.Errorf("no Penstock kind has the shape of an upstream object: %w", &UnknownVersionError{kind})
+	}
+	object.apiVersion, object.kind = own.GroupVersion().String(), own.Kind
+	object.rest = nil
+	return object.encode(), nil
+}

@@ -1,0 +1,90 @@
+package policies
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// CompileError holds everything that is wrong with a policy.
+type CompileError struct {
+	// Policy is the name of the WorkloadPolicy.
+	Policy string
+	// Spec are the faults outside spec.rego.
+	Spec field.ErrorList
+	// Rego are the faults in spec.rego, in the order of their places.
+	Rego []RegoFault
+}
+
+// RegoFault is a fault at a place in the text of spec.rego.
+type RegoFault struct {
+	// Line and Column count from 1.
+	Line   int
+	Column int
+	// Code is OPA's, such as rego_parse_error.
+	Code    string
+	Message string
+}
+
+// String is the fault as spec.rego's users see it: line:column: code: message.
+func (f RegoFault) String() string {
+	return fmt.Sprintf("%d:%d: %s: %s", f.Line, f.Column, f.Code, f.Message)
+}
+
+// Error lists all faults, one a line.
+func (e *CompileError) Error() string {
+	var lines []string
+	for _, fault := range e.Spec {
+		lines = append(lines, fault.Error())
+	}
+	for _, fault := range e.Rego {
+		lines = append(lines, "spec.rego: "+fault.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+// ErrorList returns all faults as field errors, for a refusal of the policy.
+func (e *CompileError) ErrorList() field.ErrorList {
+	list := append(field.ErrorList(nil), e.Spec...)
+	for _, fault := range e.Rego {
+		list = append(list, field.Invalid(field.NewPath("spec", "rego"), field.OmitValueType{}, fault.String()))
+	}
+	return list
+}
+
+// regoFaults makes faults of what OPA's parser and compiler return.
+func regoFaults(err error) []RegoFault {
+	var errs ast.Errors
+	switch err := err.(type) {
+	case ast.Errors:
+		errs = err
+	case *ast.Error:
+		errs = ast.Errors{err}
+	default:
+		return []RegoFault{{Line: 1, Column: 1, Code: ast.ParseErr, Message: err.Error()}}
+	}
+	faults := make([]RegoFault, 0, len(errs))
+	for _, one := range errs {
+		fault := RegoFault{Line: 1, Column: 1, Code: one.Code, Message: explainBuiltin(one.Message)}
+		if one.Location != nil && one.Location.Row > 0 {
+			fault.Line, fault.Column = one.Location.Row, max(one.Location.Col, 1)
+		}
+		faults = append(faults, fault)
+	}
+	return faults
+}
+
+// explainBuiltin says of a builtin that is not on the allow-list what OPA can
+// only call undefined.
+func explainBuiltin(message string) string {
+	name, ok := strings.CutPrefix(message, "undefined function ")
+	if !ok {
+		return message
+	}
+	if _, exists := ast.BuiltinMap[name]; !exists {
+		return message
+	}
+	return fmt.Sprintf("builtin %s is not allowed in a policy", name)
+}

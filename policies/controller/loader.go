@@ -1,0 +1,112 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+// +kubebuilder:rbac:groups=penstock.dev,resources=workloadpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=penstock.dev,resources=workloadpolicies/status,verbs=update;patch
+
+// A Loader keeps an engine at the policies that the cluster has. It runs on
+// every replica, because every replica judges requests.
+type Loader struct {
+	client client.Client
+	engine *policies.Engine
+	loaded atomic.Bool
+	// mu is held from reading the cache to changing the engine, so that what was
+	// read later is what stays.
+	mu sync.Mutex
+}
+
+// Setup adds to a manager what keeps an engine at the cluster's policies, and
+// what writes their status.
+func Setup(mgr ctrl.Manager, engine *policies.Engine) (*Loader, error) {
+	loader := &Loader{client: mgr.GetClient(), engine: engine}
+	if err := mgr.Add(loader); err != nil {
+		return nil, fmt.Errorf("failed to add the policy loader: %w", err)
+	}
+	everyReplica := false
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("policy-loader").
+		For(&v1.WorkloadPolicy{}).
+		WithOptions(controller.Options{NeedLeaderElection: &everyReplica}).
+		Complete(loader)
+	if err != nil {
+		return nil, fmt.Errorf("failed to set up the policy loader: %w", err)
+	}
+	if err := setupStatus(mgr, engine); err != nil {
+		return nil, err
+	}
+	return loader, nil
+}
+
+// Start loads all policies in one step, so that a process never judges by some
+// of them only.
+func (l *Loader) Start(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list v1.WorkloadPolicyList
+	if err := l.client.List(ctx, &list); err != nil {
+		return fmt.Errorf("failed to list the policies: %w", err)
+	}
+	all := make([]*v1.WorkloadPolicy, len(list.Items))
+	for i := range list.Items {
+		all[i] = &list.Items[i]
+	}
+	log := ctrl.LoggerFrom(ctx)
+	for name, err := range l.engine.Replace(all) {
+		log.Info("Policy does not compile and answers by its failure policy", "WorkloadPolicy", name, "fault", err.Error())
+	}
+	l.loaded.Store(true)
+	log.Info("Policies loaded", "count", len(all), "digest", l.engine.Snapshot().Digest())
+	return nil
+}
+
+// NeedLeaderElection is false: every replica judges requests.
+func (*Loader) NeedLeaderElection() bool { return false }
+
+// Loaded reports whether the first pass over all policies is done. A policy
+// that does not compile does not hold it up.
+func (l *Loader) Loaded() bool { return l.loaded.Load() }
+
+// Check is Loaded as a readiness check.
+func (l *Loader) Check(*http.Request) error {
+	if !l.Loaded() {
+		return errors.New("the policies are not compiled yet")
+	}
+	return nil
+}
+
+// Reconcile hands one policy to the engine. A policy that does not compile is
+// no error here: trying again would not mend it, and its status says so.
+func (l *Loader) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var policy v1.WorkloadPolicy
+	err := l.client.Get(ctx, request.NamespacedName, &policy)
+	switch {
+	case apierrors.IsNotFound(err):
+		l.engine.Remove(request.Name)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("failed to get the policy: %w", err)
+	}
+	if err := l.engine.Set(&policy); err != nil {
+		ctrl.LoggerFrom(ctx).Info("Policy does not compile", "fault", err.Error())
+	}
+	return reconcile.Result{}, nil
+}

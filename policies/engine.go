@@ -1,0 +1,147 @@
+package policies
+
+import (
+	"cmp"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// Options are the limits of an engine. The zero value of each means its default.
+type Options struct {
+	// Deadline is how long one policy may take for one request; 500 ms by default.
+	Deadline time.Duration
+	// MaxInputBytes bounds object and old object together; 8 MiB by default,
+	// more than the API server stores.
+	MaxInputBytes int
+	// Concurrency is the number of requests evaluated at once; twice the
+	// number of processors by default.
+	Concurrency int
+	// Observer is told of every evaluation.
+	Observer Observer
+}
+
+func (o Options) withDefaults() *Options {
+	o.Deadline = cmp.Or(o.Deadline, 500*time.Millisecond)
+	o.MaxInputBytes = cmp.Or(o.MaxInputBytes, 8<<20)
+	o.Concurrency = cmp.Or(o.Concurrency, 2*runtime.GOMAXPROCS(0))
+	if o.Observer == nil {
+		o.Observer = noObserver{}
+	}
+	return &o
+}
+
+// Engine holds the policies of a process. Its methods may be called
+// concurrently; none of them holds up a request that is being judged.
+type Engine struct {
+	limits *Options
+	slots  chan struct{}
+
+	// mu serialises changes, compilation included; Judge never takes it.
+	mu      sync.Mutex
+	entries map[string]*entry
+
+	snapshot atomic.Pointer[Snapshot]
+}
+
+// entry is what the engine knows of one policy.
+type entry struct {
+	// inForce judges requests: the newest version that compiled, or, when none
+	// has, a version that answers by its failure policy.
+	inForce *Policy
+	// generation and digest are those of the newest version, err its faults.
+	generation int64
+	digest     string
+	err        *CompileError
+}
+
+// NewEngine returns an engine without policies.
+func NewEngine(options Options) *Engine {
+	limits := options.withDefaults()
+	e := &Engine{
+		limits:  limits,
+		slots:   make(chan struct{}, limits.Concurrency),
+		entries: map[string]*entry{},
+	}
+	e.publish()
+	return e
+}
+
+// Snapshot returns the policies in force now.
+func (e *Engine) Snapshot() *Snapshot { return e.snapshot.Load() }
+
+// Set adds or changes a policy. When it does not compile the error is a
+// *CompileError, and the last version that compiled, if any, stays in force.
+func (e *Engine) Set(policy *v1.WorkloadPolicy) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	next := newEntry(e.entries[policy.Name], policy)
+	e.entries[policy.Name] = next
+	e.publish()
+	if next.err != nil {
+		return next.err
+	}
+	return nil
+}
+
+// Remove takes a policy out of force.
+func (e *Engine) Remove(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, ok := e.entries[name]; !ok {
+		return
+	}
+	delete(e.entries, name)
+	e.publish()
+}
+
+// Replace makes policies the whole set, in one step. It returns the faults of
+// those that did not compile, by name; they are treated as by Set.
+func (e *Engine) Replace(policies []*v1.WorkloadPolicy) map[string]error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	faults := map[string]error{}
+	entries := make(map[string]*entry, len(policies))
+	for _, policy := range policies {
+		next := newEntry(e.entries[policy.Name], policy)
+		entries[policy.Name] = next
+		if next.err != nil {
+			faults[policy.Name] = next.err
+		}
+	}
+	e.entries = entries
+	e.publish()
+	return faults
+}
+
+// newEntry compiles a policy unless its spec is the one compiled before.
+func newEntry(last *entry, policy *v1.WorkloadPolicy) *entry {
+	next := &entry{generation: policy.Generation, digest: specDigest(&policy.Spec)}
+	if last != nil && last.digest == next.digest {
+		next.err = last.err
+		next.inForce = last.inForce
+		if last.err == nil && last.inForce.generation != policy.Generation {
+			next.inForce = last.inForce.withGeneration(policy.Generation)
+		}
+		return next
+	}
+	compiled, err := compile(policy)
+	next.err = err
+	next.inForce = compiled
+	if err != nil && last != nil && last.inForce.rule != nil {
+		next.inForce = last.inForce
+	}
+	return next
+}
+
+// publish swaps the snapshot. Its caller holds mu.
+func (e *Engine) publish() {
+	entries := slices.Collect(maps.Values(e.entries))
+	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.inForce.name, b.inForce.name) })
+	e.snapshot.Store(newSnapshot(entries, e.limits, e.slots))
+}

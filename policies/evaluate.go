@@ -1,0 +1,184 @@
+package policies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// resultVar is the variable of a query that holds the value of its rule.
+const resultVar = "violations"
+
+// finding is one element of a policy's result, before the policy's action is
+// applied.
+type finding struct {
+	message string
+	field   string
+	fix     string
+	warn    bool
+}
+
+// evaluation runs the rules of policies on one input. It is for one goroutine.
+type evaluation struct {
+	in  *input
+	now time.Time
+	// workload are the values of the shared library; nil until a policy needs them.
+	workload *workload
+}
+
+// run evaluates one rule. It stops with an error when cancel is cancelled.
+func (e *evaluation) run(ctx context.Context, r *rule, parameters *ast.Term, cancel topdown.Cancel) ([]finding, error) {
+	cache := topdown.NewVirtualCache()
+	if r.shared {
+		if e.workload == nil {
+			e.workload = newWorkload(e.in.object)
+		}
+		cache = &sharedCache{VirtualCache: cache, workload: e.workload}
+	}
+	document := e.in.forPolicy(r.reads, parameters)
+	var findings []finding
+	for i := range r.queries {
+		result, err := e.query(ctx, r, &r.queries[i], document, cache, cancel)
+		if err != nil {
+			return nil, err
+		}
+		found, err := findingsOf(&r.queries[i], result)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, found...)
+		if len(findings) > maxFindings {
+			break
+		}
+	}
+	return findings, nil
+}
+
+func (e *evaluation) query(ctx context.Context, r *rule, q *query, document *ast.Term, cache topdown.VirtualCache, cancel topdown.Cancel) (*ast.Term, error) {
+	var result *ast.Term
+	err := topdown.NewQuery(q.body).
+		WithCompiler(r.compiler).
+		WithQueryCompiler(q.compiler).
+		WithStore(noData.store).
+		WithTransaction(noData.txn).
+		WithInput(document).
+		WithTime(e.now).
+		WithVirtualCache(cache).
+		WithMetrics(metrics.NoOp()).
+		WithCancel(cancel).
+		Iter(ctx, func(found topdown.QueryResult) error {
+			result = found[resultVar]
+			return nil
+		})
+	return result, err
+}
+
+// noData is the empty data document. Its one read transaction is shared by all
+// evaluations: nothing is ever written.
+var noData = func() (d struct {
+	store storage.Store
+	txn   storage.Transaction
+}) {
+	d.store = inmem.NewWithOpts(inmem.OptReturnASTValuesOnRead(true))
+	txn, err := d.store.NewTransaction(context.Background())
+	if err != nil {
+		panic(err) // an in-memory store without limits has no reason to refuse
+	}
+	d.txn = txn
+	return d
+}()
+
+// Bounds on what one policy says to one request; a message past them tells
+// nobody more.
+const (
+	maxFindings      = 100
+	maxMessageLength = 2048
+	maxFieldLength   = 1024
+)
+
+var errNotASet = errors.New("is not a set of violations")
+
+// findingsOf reads the value of a rule. Undefined and false mean no violation;
+// true, which conftest knows, means one without words.
+func findingsOf(q *query, result *ast.Term) ([]finding, error) {
+	if result == nil {
+		return nil, nil
+	}
+	var findings []finding
+	add := func(elem *ast.Term) error {
+		if len(findings) >= maxFindings {
+			return nil
+		}
+		one, err := findingOf(elem)
+		if err != nil {
+			return fmt.Errorf("rule %s: %w", q.name, err)
+		}
+		one.warn = q.name == "warn"
+		findings = append(findings, one)
+		return nil
+	}
+	switch value := result.Value.(type) {
+	case ast.Set:
+		err := value.Iter(add)
+		return findings, err
+	case *ast.Array:
+		err := value.Iter(add)
+		return findings, err
+	case ast.Boolean:
+		if !value {
+			return nil, nil
+		}
+		return []finding{{message: fmt.Sprintf("rule %s holds", q.name), warn: q.name == "warn"}}, nil
+	case ast.String:
+		err := add(result)
+		return findings, err
+	}
+	return nil, fmt.Errorf("rule %s %w: it is of type %s", q.name, errNotASet, ast.ValueName(result.Value))
+}
+
+// findingOf reads one element: a message, or an object with msg, field and fix.
+func findingOf(elem *ast.Term) (finding, error) {
+	switch value := elem.Value.(type) {
+	case ast.String:
+		return finding{message: truncate(string(value), maxMessageLength)}, nil
+	case ast.Object:
+		one := finding{
+			message: member(value, "msg", maxMessageLength),
+			field:   member(value, "field", maxFieldLength),
+			fix:     member(value, "fix", maxMessageLength),
+		}
+		if one.message == "" {
+			one.message = truncate(elem.String(), maxMessageLength)
+		}
+		return one, nil
+	}
+	return finding{}, fmt.Errorf("an element is of type %s, neither a string nor an object with msg", ast.ValueName(elem.Value))
+}
+
+func member(object ast.Object, name string, limit int) string {
+	term := object.Get(ast.InternedTerm(name))
+	if term == nil {
+		return ""
+	}
+	if text, ok := term.Value.(ast.String); ok {
+		return truncate(string(text), limit)
+	}
+	return truncate(term.String(), limit)
+}
+
+func truncate(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && text[limit]&0xc0 == 0x80 { // do not cut a rune in two
+		limit--
+	}
+	return text[:limit] + "…"
+}

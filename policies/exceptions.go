@@ -1,0 +1,50 @@
+package policies
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// expiryNotice is how long before its end an exception begins to warn.
+const expiryNotice = 7 * 24 * time.Hour
+
+// validateExceptions refuses exceptions that would never or always count.
+func validateExceptions(exceptions []v1.PolicyException, path *field.Path) field.ErrorList {
+	var faults field.ErrorList
+	for i, exception := range exceptions {
+		if len(exception.Namespaces) == 0 {
+			faults = append(faults, field.Required(path.Index(i).Child("namespaces"),
+				"name the namespaces that the exception is for; to let everything pass, set action to Warn or Audit"))
+		}
+		if exception.Until.IsZero() {
+			faults = append(faults, field.Required(path.Index(i).Child("until"), "say when the exception ends"))
+		}
+	}
+	return faults
+}
+
+// exceptionFor returns the exception that the request passes by at its own
+// time, the one that ends last if there are several, or nil.
+func exceptionFor(exceptions []v1.PolicyException, request *Request) *v1.PolicyException {
+	var found *v1.PolicyException
+	for i := range exceptions {
+		exception := &exceptions[i]
+		switch {
+		case !request.Now.Before(exception.Until.Time):
+		case !slices.Contains(exception.Namespaces, request.Namespace):
+		case len(exception.Names) > 0 && !slices.Contains(exception.Names, request.Name):
+		case found == nil || exception.Until.After(found.Until.Time):
+			found = exception
+		}
+	}
+	return found
+}
+
+// endsSoon reports whether an exception is in its last week.
+func endsSoon(exception *v1.PolicyException, now time.Time) bool {
+	return exception.Until.Sub(now) <= expiryNotice
+}

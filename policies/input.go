@@ -1,0 +1,245 @@
+package policies
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// input is what the policies that judge one request share: the request as Rego
+// values, each built once.
+type input struct {
+	object    *ast.Term
+	oldObject *ast.Term
+	operation *ast.Term
+	user      *ast.Term // nil when unknown
+	namespace *ast.Term
+	review    *ast.Term
+}
+
+// newInput parses the request. labels are those of its namespace, nil if not
+// known.
+func newInput(request *Request, namespace labels.Set) (*input, error) {
+	object, err := parseObject(request, request.Object)
+	if err != nil {
+		return nil, fmt.Errorf("object: %w", err)
+	}
+	oldObject, err := parseObject(request, request.OldObject)
+	if err != nil {
+		return nil, fmt.Errorf("old object: %w", err)
+	}
+	if object == nil {
+		// A deletion is judged on what is deleted.
+		object = oldObject
+	}
+	in := &input{
+		object:    object,
+		oldObject: oldObject,
+		operation: ast.StringTerm(string(request.Operation)),
+		namespace: namespaceTerm(request, namespace),
+	}
+	if request.UserKnown {
+		if in.user, err = termOf(request.User); err != nil {
+			return nil, fmt.Errorf("user: %w", err)
+		}
+	}
+	in.review, err = in.reviewTerm(request, namespace)
+	return in, err
+}
+
+// asOld is the input as it would be if the old object were written unchanged.
+func (in *input) asOld() *input {
+	old := *in
+	old.object = in.oldObject
+	if review, ok := in.review.Value.(ast.Object); ok {
+		members := ast.NewObjectWithCapacity(review.Len())
+		review.Foreach(func(key, value *ast.Term) { members.Insert(key, value) })
+		members.Insert(ast.InternedTerm("object"), in.oldObject)
+		old.review = ast.NewTerm(members)
+	}
+	return &old
+}
+
+// forPolicy is the input document of one policy.
+func (in *input) forPolicy(reads reads, parameters *ast.Term) *ast.Term {
+	pairs := make([][2]*ast.Term, 0, 7)
+	add := func(name string, value *ast.Term) {
+		if value != nil {
+			pairs = append(pairs, [2]*ast.Term{ast.InternedTerm(name), value})
+		}
+	}
+	add("object", in.object)
+	add("oldObject", in.oldObject)
+	add("operation", in.operation)
+	add("user", in.user)
+	add("namespace", in.namespace)
+	add("parameters", parameters)
+	add("review", in.review)
+	document := ast.NewObject(pairs...)
+	if !reads.document || in.object == nil {
+		return ast.NewTerm(document)
+	}
+	// A rule written for conftest finds the object at the top.
+	if object, ok := in.object.Value.(ast.Object); ok {
+		object.Foreach(func(key, value *ast.Term) {
+			if document.Get(key) == nil {
+				document.Insert(key, value)
+			}
+		})
+	}
+	return ast.NewTerm(document)
+}
+
+// reviewTerm is the AdmissionRequest as rules written for Gatekeeper see it.
+func (in *input) reviewTerm(request *Request, namespace labels.Set) (*ast.Term, error) {
+	review := ast.NewObjectWithCapacity(16)
+	add := func(name string, value *ast.Term) {
+		if value != nil {
+			review.Insert(ast.InternedTerm(name), value)
+		}
+	}
+	text := func(name, value string) {
+		if value != "" {
+			add(name, ast.StringTerm(value))
+		}
+	}
+	text("uid", request.UID)
+	add("kind", gvTerm(request.Kind.Group, request.Kind.Version, "kind", request.Kind.Kind))
+	add("resource", gvTerm(request.Resource.Group, request.Resource.Version, "resource", request.Resource.Resource))
+	text("subResource", request.SubResource)
+	text("name", request.Name)
+	text("namespace", request.Namespace)
+	add("operation", in.operation)
+	add("userInfo", in.user)
+	add("object", in.object)
+	add("oldObject", in.oldObject)
+	add("dryRun", ast.InternedTerm(request.DryRun))
+	if !isAbsent(request.Options) {
+		options, err := ParseJSON(request.Options)
+		if err != nil {
+			return nil, fmt.Errorf("options: %w", err)
+		}
+		add("options", ast.NewTerm(options))
+	}
+	if namespace != nil {
+		metadata := ast.ObjectTerm(
+			ast.Item(ast.InternedTerm("name"), ast.StringTerm(request.Namespace)),
+			ast.Item(ast.InternedTerm("labels"), labelsTerm(namespace)))
+		add("namespaceObject", ast.ObjectTerm(ast.Item(ast.InternedTerm("metadata"), metadata)))
+	}
+	return ast.NewTerm(review), nil
+}
+
+func gvTerm(group, version, name, value string) *ast.Term {
+	return ast.ObjectTerm(
+		ast.Item(ast.InternedTerm("group"), ast.StringTerm(group)),
+		ast.Item(ast.InternedTerm("version"), ast.StringTerm(version)),
+		ast.Item(ast.InternedTerm(name), ast.StringTerm(value)))
+}
+
+// namespaceTerm is input.namespace; cluster-scoped objects have none.
+func namespaceTerm(request *Request, namespace labels.Set) *ast.Term {
+	if request.Namespace == "" {
+		return nil
+	}
+	return ast.ObjectTerm(
+		ast.Item(ast.InternedTerm("name"), ast.StringTerm(request.Namespace)),
+		ast.Item(ast.InternedTerm("labels"), labelsTerm(namespace)))
+}
+
+func labelsTerm(set labels.Set) *ast.Term {
+	object := ast.NewObjectWithCapacity(len(set))
+	for name, value := range set {
+		object.Insert(ast.StringTerm(name), ast.StringTerm(value))
+	}
+	return ast.NewTerm(object)
+}
+
+// termOf goes through JSON; it is for small values only.
+func termOf(value any) (*ast.Term, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := ParseJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	return ast.NewTerm(parsed), nil
+}
+
+// parseObject parses an object of the request; nil when there is none.
+func parseObject(request *Request, raw []byte) (*ast.Term, error) {
+	if isAbsent(raw) {
+		return nil, nil
+	}
+	value, err := ParseJSON(raw)
+	if err != nil {
+		return nil, err
+	}
+	if request.Kind.Group == "" && request.Kind.Kind == "Secret" {
+		value = withoutSecrets(value)
+	}
+	return ast.NewTerm(value), nil
+}
+
+// withoutSecrets returns a Secret with its keys and without their values, so
+// that no rule can carry one into a message or a log.
+func withoutSecrets(value ast.Value) ast.Value {
+	redacted := ast.InternedTerm("")
+	return mapMembers(value, func(name string, member ast.Value) ast.Value {
+		switch name {
+		case "data", "stringData":
+			return mapMembers(member, func(string, ast.Value) ast.Value { return redacted.Value })
+		case "metadata":
+			return mapMembers(member, func(name string, member ast.Value) ast.Value {
+				if name != "annotations" {
+					return member
+				}
+				// kubectl apply keeps the whole object in an annotation.
+				return mapMembers(member, func(string, ast.Value) ast.Value { return redacted.Value })
+			})
+		}
+		return member
+	})
+}
+
+// mapMembers returns an object with each member replaced by what f makes of it;
+// other values as they are.
+func mapMembers(value ast.Value, f func(name string, member ast.Value) ast.Value) ast.Value {
+	object, ok := value.(ast.Object)
+	if !ok {
+		return value
+	}
+	mapped := ast.NewObjectWithCapacity(object.Len())
+	object.Foreach(func(key, member *ast.Term) {
+		name, _ := key.Value.(ast.String)
+		mapped.Insert(key, ast.NewTerm(f(string(name), member.Value)))
+	})
+	return mapped
+}
+
+// labelsOf returns metadata.labels of an object.
+func labelsOf(object *ast.Term) labels.Set {
+	set := labels.Set{}
+	if object == nil {
+		return set
+	}
+	value, err := object.Value.Find(labelsPath)
+	if err != nil {
+		return set
+	}
+	if found, ok := value.(ast.Object); ok {
+		found.Foreach(func(key, value *ast.Term) {
+			name, _ := key.Value.(ast.String)
+			if text, ok := value.Value.(ast.String); ok {
+				set[string(name)] = string(text)
+			}
+		})
+	}
+	return set
+}
+
+var labelsPath = ast.Ref{ast.StringTerm("metadata"), ast.StringTerm("labels")}

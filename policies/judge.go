@@ -1,0 +1,193 @@
+package policies
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"k8s.io/apimachinery/pkg/labels"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// trial is one policy about to judge one request.
+type trial struct {
+	policy     *Policy
+	action     v1.PolicyAction
+	parameters *ast.Term
+	// exception lets the request pass; it is kept because it ends soon.
+	exception *v1.PolicyException
+}
+
+// judgement is the work of judging one request.
+type judgement struct {
+	snapshot *Snapshot
+	request  *Request
+	verdict  Verdict
+
+	labels    labels.Set
+	labelsErr error
+}
+
+// Judge judges a request by the policies of the snapshot. It returns in time:
+// a policy is cut at its deadline, and at ctx's end at the latest; policies
+// that were not evaluated by then are Errors. It does not fail otherwise.
+func (s *Snapshot) Judge(ctx context.Context, request Request) Verdict {
+	found := s.index.lookup(&request)
+	if len(found) == 0 {
+		return Verdict{Digest: s.digest}
+	}
+	j := &judgement{snapshot: s, request: &request, verdict: Verdict{Digest: s.digest}}
+	trials := j.trials(found)
+	if len(trials) > 0 {
+		j.try(ctx, trials)
+	}
+	j.verdict.sort()
+	return j.verdict
+}
+
+// trials returns the policies that judge the request, by all that can be told
+// without looking at the object.
+func (j *judgement) trials(found []*Policy) []trial {
+	j.readLabels()
+	trials := make([]trial, 0, len(found))
+	for _, policy := range found {
+		if policy.matcher.excludes(j.request) {
+			continue
+		}
+		if j.labelsErr != nil && policy.needsLabels() {
+			j.fail(policy, ReasonNamespace, fmt.Sprintf("the labels of namespace %s are not known: %v", j.request.Namespace, j.labelsErr))
+			continue
+		}
+		if j.request.Namespace != "" && !policy.matcher.namespaceSelector.Matches(j.labels) {
+			continue
+		}
+		exception := exceptionFor(policy.exceptions, j.request)
+		if exception != nil && !endsSoon(exception, j.request.Now) {
+			continue
+		}
+		t := trial{policy: policy, exception: exception}
+		t.action, t.parameters = policy.settings.in(j.labels)
+		trials = append(trials, t)
+	}
+	return trials
+}
+
+// readLabels asks for the labels of the namespace, once.
+func (j *judgement) readLabels() {
+	switch {
+	case j.request.Namespace == "":
+		j.labels = labels.Set{}
+	case j.request.NamespaceLabels == nil:
+		j.labelsErr = errLabelsUnknown
+	default:
+		j.labels, j.labelsErr = j.request.NamespaceLabels()
+		if j.labelsErr == nil && j.labels == nil {
+			j.labels = labels.Set{}
+		}
+	}
+}
+
+// needsLabels reports whether the verdict may depend on the namespace's labels.
+func (p *Policy) needsLabels() bool {
+	return !p.matcher.namespaceSelector.Empty() || len(p.settings.overrides) > 0 ||
+		(p.rule != nil && p.rule.reads.namespace)
+}
+
+// try parses the request and has the policies judge it.
+func (j *judgement) try(ctx context.Context, trials []trial) {
+	if size, limit := len(j.request.Object)+len(j.request.OldObject), j.snapshot.limits.MaxInputBytes; size > limit {
+		j.failAll(trials, ReasonInput, fmt.Sprintf("the request holds %d bytes and at most %d are judged", size, limit))
+		return
+	}
+	var known labels.Set
+	if j.labelsErr == nil {
+		known = j.labels
+	}
+	in, err := newInput(j.request, known)
+	if err != nil {
+		j.failAll(trials, ReasonInput, err.Error())
+		return
+	}
+	ready := j.ready(in, trials)
+	if len(ready) == 0 {
+		return
+	}
+	newAttempt(j, in).run(ctx, ready)
+}
+
+// ready drops the trials that the labels of the object rule out, and those
+// that cannot be held.
+func (j *judgement) ready(in *input, trials []trial) []trial {
+	var object, oldObject labels.Set
+	ready := trials[:0]
+	for _, t := range trials {
+		p := t.policy
+		if !p.matcher.objectSelector.Empty() {
+			if object == nil {
+				object, oldObject = labelsOf(in.object), labelsOf(in.oldObject)
+			}
+			// An update must not slip out of a policy by its labels.
+			isUpdate := in.oldObject != nil && p.matcher.objectSelector.Matches(oldObject)
+			if !isUpdate && !p.matcher.objectSelector.Matches(object) {
+				continue
+			}
+		}
+		switch {
+		case p.rule == nil:
+			j.fail(p, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
+		case p.inventory:
+			j.fail(p, ReasonInventory, "the inventory that it reads is not available")
+		case !j.request.UserKnown && p.rule.reads.user:
+			j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, p.name)
+		default:
+			ready = append(ready, t)
+		}
+	}
+	return ready
+}
+
+// record adds what a policy found to the verdict.
+func (j *judgement) record(t trial, result result) Outcome {
+	name := t.policy.name
+	j.verdict.Judged = append(j.verdict.Judged, name)
+	for _, one := range result.tolerated {
+		j.verdict.Tolerated = append(j.verdict.Tolerated, violation(name, t.action, one))
+	}
+	if len(result.findings) == 0 {
+		return OutcomePassed
+	}
+	var found []Violation
+	for _, one := range result.findings {
+		found = append(found, violation(name, t.action, one))
+	}
+	if t.exception != nil {
+		j.verdict.Expiring = append(j.verdict.Expiring, Expiring{
+			Policy: name, Until: t.exception.Until.Time, Reason: t.exception.Reason, Violations: sortedUnique(found),
+		})
+		return OutcomePassed
+	}
+	j.verdict.Violations = append(j.verdict.Violations, found...)
+	return OutcomeViolated
+}
+
+// violation applies the policy's action; what a warn rule finds never denies.
+func violation(policy string, action v1.PolicyAction, one finding) Violation {
+	if one.warn && action == v1.ActionDeny {
+		action = v1.ActionWarn
+	}
+	return Violation{Policy: policy, Message: one.message, Field: one.field, Fix: one.fix, Action: action}
+}
+
+func (j *judgement) fail(policy *Policy, reason ErrorReason, message string) {
+	j.verdict.Errors = append(j.verdict.Errors, PolicyError{
+		Policy: policy.name, Reason: reason, Message: message, Action: policy.onError,
+	})
+	j.snapshot.limits.Observer.Evaluated(policy.name, Outcome(reason), 0)
+}
+
+func (j *judgement) failAll(trials []trial, reason ErrorReason, message string) {
+	for _, t := range trials {
+		j.fail(t.policy, reason, message)
+	}
+}

@@ -1,0 +1,61 @@
+package gpu_requests
+
+import data.penstock.workload
+
+violation contains {"msg": msg, "field": field, "fix": fix} if {
+	some device in suspects
+	some list, value in device.written
+	not whole_in(device, list)
+	msg := sprintf("asks for %v of %s, which comes in whole devices only", [value, device.name])
+	field := workload.resource_field(device.path, list, device.name)
+	fix := "ask for a whole number; to share a device use a MIG profile or a shared resource"
+}
+
+violation contains {"msg": msg, "field": field, "fix": fix} if {
+	some device in suspects
+	whole(device.amounts.requests)
+	not limited(device)
+	msg := sprintf("requests %v of %s without a limit", [device.written.requests, device.name])
+	field := workload.resource_field(device.path, "requests", device.name)
+	fix := sprintf("set limits to %v as well", [device.written.requests])
+}
+
+violation contains {"msg": msg, "field": field, "fix": fix} if {
+	some device in suspects
+	whole(device.amounts.requests)
+	whole(device.amounts.limits)
+	device.amounts.requests != device.amounts.limits
+	msg := sprintf("requests %v of %s and is limited to %v", [device.written.requests, device.name, device.written.limits])
+	field := workload.resource_field(device.path, "requests", device.name)
+	fix := sprintf("write the same number in both places, or leave the request out: %v", [device.written.limits])
+}
+
+# By default every extended resource is held to the rule, as Kubernetes holds
+# it; the names are patterns.
+suspects := [device |
+	some device in workload.devices
+	not sound(device)
+	workload.matches_any(device.name, input.parameters.resources)
+]
+
+sound(device) if {
+	limit := device.amounts.limits
+	whole(limit)
+	object.get(device.written, "requests", limit) == limit
+}
+
+# The same number may be written in two ways.
+sound(device) if {
+	whole(device.amounts.limits)
+	device.amounts.requests == device.amounts.limits
+}
+
+# Zero is whole: it is how what a template asks for is taken back.
+whole(n) if {
+	n >= 0
+	floor(n) == n
+}
+
+whole_in(device, list) if whole(device.amounts[list])
+
+limited(device) if _ = device.written.limits

@@ -1,0 +1,62 @@
+package gpu_resource_names
+
+import data.penstock.workload
+
+violation contains {"msg": msg, "field": field, "fix": fix} if {
+	some name in unknown
+	some container in workload.containers
+	list := first_list(container.spec.resources, name)
+	msg := sprintf("%s is not a known accelerator", [name])
+	field := workload.resource_field(container.path, list, name)
+	fix := sprintf("did you mean %s?", [nearest(name)])
+}
+
+# A name in both lists is reported once.
+first_list(resources, name) := "limits" if {
+	_ = resources.limits[name]
+} else := "requests" if {
+	_ = resources.requests[name]
+}
+
+# Kubernetes' own resources have no domain.
+native := {"cpu", "memory", "ephemeral-storage", "storage"}
+
+unknown contains name if {
+	some name in workload.resource_names
+	not name in native
+	not name in input.parameters.allowed
+	not startswith(name, "hugepages-")
+	likely(lower(name))
+	not workload.matches_any(name, input.parameters.allowed)
+}
+
+# A device that only moves data for accelerators is none. The vendor's domain
+# says nothing of what is behind the slash.
+likely(name) if {
+	regex.match(input.parameters.looksLikeAccelerator, regex.replace(name, ".*/", ""))
+	not regex.match(input.parameters.looksLikeNetwork, name)
+}
+
+# Letters in the wrong order, behind a known domain: nvidia.com/gup.
+likely(name) if {
+	domain := concat("", [split(name, "/")[0], "/"])
+	strings.any_prefix_match(input.parameters.allowed, domain)
+	letters := sort(split(name, ""))
+	some known in input.parameters.allowed
+	count(known) == count(name)
+	letters == sort(split(known, ""))
+}
+
+# nearest is the known name that shares most pairs of letters with this one.
+nearest(name) := replace(best, "*", "<profile>") if {
+	pairs := letter_pairs(lower(name))
+	scores := {known: score |
+		some known in input.parameters.allowed
+		other := letter_pairs(lower(known))
+		score := (2 * count(pairs & other)) / (count(pairs) + count(other))
+	}
+	top := max([score | some score in scores])
+	best := min([known | some known, score in scores; score == top])
+}
+
+letter_pairs(text) := {substring(text, i, 2) | some i in numbers.range(0, count(text) - 2)}

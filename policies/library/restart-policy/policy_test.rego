@@ -1,0 +1,22 @@
+package restart_policy_test
+
+import data.restart_policy
+
+fields(spec) := found if {
+	found := {v.field | some v in restart_policy.violation} with input as {
+		"object": {"apiVersion": "penstock.dev/v1", "kind": "TrainingJob", "spec": spec},
+		"parameters": {"completingRoles": ["Master"]},
+	}
+}
+
+test_always_on_a_completing_role if {
+	fields({"roles": [{"name": "Master", "restartPolicy": "Always"}]}) == {"spec.roles[0].restartPolicy"}
+	fields({"roles": [{"name": "Worker", "restartPolicy": "Always"}]}) == set()
+}
+
+test_exit_code_needs_a_bound if {
+	roles := [{"name": "Worker", "restartPolicy": "ExitCode"}]
+	fields({"roles": roles}) == {"spec.runPolicy.backoffLimit"}
+	fields({"roles": roles, "runPolicy": {"backoffLimit": null}}) == {"spec.runPolicy.backoffLimit"}
+	fields({"roles": roles, "runPolicy": {"backoffLimit": 0}}) == set()
+}

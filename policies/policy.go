@@ -1,0 +1,95 @@
+package policies
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// Policy is a compiled WorkloadPolicy. It is immutable and safe for concurrent use.
+type Policy struct {
+	name       string
+	generation int64
+	// digest is that of the spec, in hexadecimal.
+	digest string
+
+	matcher    matcher
+	settings   *settings
+	exceptions []v1.PolicyException
+	// onError is what an error does to a request.
+	onError v1.PolicyAction
+	// inventory tells that the rule reads cluster objects.
+	inventory bool
+	// rule is nil when the policy did not compile.
+	rule *rule
+}
+
+// Name returns the name of the WorkloadPolicy.
+func (p *Policy) Name() string { return p.name }
+
+// Generation returns the generation that the policy was compiled from.
+func (p *Policy) Generation() int64 { return p.generation }
+
+// Compile compiles a policy. The error, if any, is a *CompileError with
+// everything that is wrong with it.
+func Compile(policy *v1.WorkloadPolicy) (*Policy, error) {
+	compiled, err := compile(policy)
+	if err != nil {
+		return nil, err
+	}
+	return compiled, nil
+}
+
+// compile is Compile, except that it returns what there is of a policy with
+// faults: enough to match requests and to answer them by the failure policy.
+func compile(policy *v1.WorkloadPolicy) (*Policy, *CompileError) {
+	spec, path := &policy.Spec, field.NewPath("spec")
+	p := &Policy{
+		name:       policy.Name,
+		generation: policy.Generation,
+		digest:     specDigest(spec),
+		exceptions: spec.Exceptions,
+		onError:    v1.ActionDeny,
+		inventory:  len(spec.Inventory) > 0,
+	}
+	var faults, more field.ErrorList
+	p.matcher, faults = newMatcher(spec.Match, path.Child("match"))
+	p.settings, more = newSettings(spec, path)
+	faults = append(faults, more...)
+	faults = append(faults, validateExceptions(spec.Exceptions, path.Child("exceptions"))...)
+	switch spec.FailurePolicy {
+	case "", v1.FailurePolicyFail:
+	case v1.FailurePolicyIgnore:
+		p.onError = v1.ActionWarn
+	default:
+		faults = append(faults, field.NotSupported(path.Child("failurePolicy"), spec.FailurePolicy,
+			[]v1.PolicyFailurePolicy{v1.FailurePolicyFail, v1.FailurePolicyIgnore}))
+	}
+	compiled, errs := compileRule(spec.Rego)
+	if len(faults) == 0 && len(errs) == 0 {
+		p.rule = compiled
+		return p, nil
+	}
+	return p, &CompileError{Policy: policy.Name, Spec: faults, Rego: errs}
+}
+
+// specDigest identifies a spec: equal specs have equal digests.
+func specDigest(spec *v1.WorkloadPolicySpec) string {
+	// A spec is made of strings, times and JSON that was parsed before, so
+	// that encoding it cannot fail; if it did, the digest would be that of
+	// nothing and the policy be compiled anew each time.
+	raw, _ := json.Marshal(spec)
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// withGeneration is the same policy as compiled from another generation.
+func (p *Policy) withGeneration(generation int64) *Policy {
+	renumbered := *p
+	renumbered.generation = generation
+	return &renumbered
+}

@@ -1,0 +1,104 @@
+package policies
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// ratchet sets aside the findings of an update that the stored object has as
+// well and that the update does not touch. The old object is judged by the
+// same rule with the same parameters, today.
+//
+// A finding is tolerated if the old object has one at the same field and
+//   - with the same message, and the field's subtree is unchanged (without a
+//     field: the whole spec), or
+//   - the field lies in spec and the whole spec is unchanged.
+//
+// The message counts because a rule may report at one place what depends on
+// others: a total over all roles is reported at the largest, and when another
+// grows the field's subtree is the same but the total in the message is not.
+func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cancel topdown.Cancel) result {
+	in := w.attempt.in
+	if len(findings) == 0 || in.oldObject == nil || w.attempt.judgement.request.Operation != v1.OperationUpdate {
+		return result{findings: findings}
+	}
+	if w.old == nil {
+		w.old = &evaluation{in: in.asOld(), now: w.eval.now}
+	}
+	before, err := w.old.run(ctx, t.policy.rule, t.parameters, cancel)
+	if err != nil {
+		// What cannot be shown to be old counts.
+		return result{findings: findings}
+	}
+	change := &change{object: in.object.Value, oldObject: in.oldObject.Value}
+	var r result
+	for _, one := range findings {
+		if slices.ContainsFunc(before, func(old finding) bool { return change.tolerates(one, old) }) {
+			r.tolerated = append(r.tolerated, one)
+		} else {
+			r.findings = append(r.findings, one)
+		}
+	}
+	return r
+}
+
+// change compares an object with its stored self.
+type change struct {
+	object    ast.Value
+	oldObject ast.Value
+}
+
+func (c *change) tolerates(now, old finding) bool {
+	if now.field != old.field || now.warn != old.warn {
+		return false
+	}
+	if now.message == old.message {
+		if now.field == "" {
+			return c.specUnchanged()
+		}
+		return c.unchanged(now.field)
+	}
+	inSpec := now.field == "spec" || strings.HasPrefix(now.field, "spec.")
+	return inSpec && c.specUnchanged()
+}
+
+// unchanged reports whether the subtree at a field is the same, absence included.
+func (c *change) unchanged(path string) bool {
+	return sameValue(valueAt(c.object, path), valueAt(c.oldObject, path))
+}
+
+// specUnchanged compares spec, and in kinds that have none (ConfigMap, Role)
+// everything but metadata and status.
+func (c *change) specUnchanged() bool {
+	return sameValue(withoutRecord(c.object), withoutRecord(c.oldObject))
+}
+
+// withoutRecord drops what is written about an object rather than in it.
+func withoutRecord(value ast.Value) ast.Value {
+	object, ok := value.(ast.Object)
+	if !ok {
+		return value
+	}
+	kept := ast.NewObjectWithCapacity(object.Len())
+	object.Foreach(func(key, member *ast.Term) {
+		switch name, _ := key.Value.(ast.String); name {
+		case "apiVersion", "kind", "metadata", "status":
+		default:
+			kept.Insert(key, member)
+		}
+	})
+	return kept
+}
+
+func sameValue(a, b ast.Value) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return a.Compare(b) == 0
+}

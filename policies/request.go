@@ -1,0 +1,70 @@
+package policies
+
+import (
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// Request is one request to judge: what Rego may see of an AdmissionRequest,
+// with the objects already in the version that rules are written for.
+type Request struct {
+	// UID identifies the request; rules see it as input.review.uid.
+	UID string
+	// Kind, Resource and SubResource say what is being written.
+	Kind        metav1.GroupVersionKind
+	Resource    metav1.GroupVersionResource
+	SubResource string
+	// Namespace is empty for cluster-scoped objects, Name for objects whose
+	// name the API server has yet to generate.
+	Namespace string
+	Name      string
+	Operation v1.PolicyOperation
+
+	// User made the request. UserKnown is false in audit, preview and offline
+	// checks that were given no user: policies that read the user are then
+	// reported in Verdict.NotEvaluated.
+	User      authenticationv1.UserInfo
+	UserKnown bool
+
+	// NamespaceLabels returns the labels of the namespace. It is called at most
+	// once, and only for a request that some policy's index entry matches. Nil
+	// means that they are not known, which counts as an error for policies that
+	// depend on them.
+	NamespaceLabels func() (map[string]string, error)
+
+	// Object, OldObject and Options are JSON; empty or null when absent.
+	Object    []byte
+	OldObject []byte
+	Options   []byte
+	DryRun    bool
+
+	// Now is the request's clock: what time.now_ns returns and what exceptions
+	// expire by.
+	Now time.Time
+}
+
+// FromAdmission makes a Request of an AdmissionRequest received at now.
+func FromAdmission(review *admissionv1.AdmissionRequest, now time.Time, namespaceLabels func() (map[string]string, error)) Request {
+	return Request{
+		UID:             string(review.UID),
+		Kind:            review.Kind,
+		Resource:        review.Resource,
+		SubResource:     review.SubResource,
+		Namespace:       review.Namespace,
+		Name:            review.Name,
+		Operation:       v1.PolicyOperation(review.Operation),
+		User:            review.UserInfo,
+		UserKnown:       true,
+		NamespaceLabels: namespaceLabels,
+		Object:          review.Object.Raw,
+		OldObject:       review.OldObject.Raw,
+		Options:         review.Options.Raw,
+		DryRun:          review.DryRun != nil && *review.DryRun,
+		Now:             now,
+	}
+}

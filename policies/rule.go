@@ -1,0 +1,173 @@
+package policies
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/penstock-dev/penstock/policies/library"
+)
+
+// moduleName is the file name of the user's text within its compiler.
+const moduleName = "policy.rego"
+
+// verdictRules are the rules that a policy may have. Gatekeeper calls its rule
+// violation, conftest deny and warn.
+var verdictRules = []string{"violation", "deny", "warn"}
+
+// reservedRoots are the parts of data that are not a policy's to define.
+var reservedRoots = []string{"penstock", "inventory"}
+
+// rule is the compiled Rego of one policy. Each policy has a compiler of its
+// own, and so a world of its own: whatever two policies call their packages
+// and rules, they cannot collide.
+type rule struct {
+	compiler *ast.Compiler
+	queries  []query
+	reads    reads
+	// shared tells that the policy uses the shared library, whose values are
+	// computed once for all policies that judge a request.
+	shared bool
+}
+
+// query asks for the value of one of verdictRules.
+type query struct {
+	name     string
+	body     ast.Body
+	compiler ast.QueryCompiler
+}
+
+func compileRule(text string) (*rule, []RegoFault) {
+	module, version, faults := parseModule(text)
+	if faults != nil {
+		return nil, faults
+	}
+	if faults := checkModule(module); faults != nil {
+		return nil, faults
+	}
+	modules := map[string]*ast.Module{moduleName: module}
+	r := &rule{shared: importsLibrary(module)}
+	if r.shared {
+		maps.Copy(modules, sharedModules())
+	}
+	r.compiler = ast.NewCompiler().
+		WithCapabilities(capabilitiesOf[version]).
+		WithDefaultRegoVersion(version)
+	r.compiler.Compile(modules)
+	if r.compiler.Failed() {
+		return nil, sortFaults(regoFaults(r.compiler.Errors))
+	}
+	r.reads = readsOf(r.compiler.Modules[moduleName])
+	for _, name := range verdictRules {
+		if !defines(module, name) {
+			continue
+		}
+		q, err := r.prepare(module.Package.Path, name)
+		if err != nil {
+			return nil, regoFaults(err)
+		}
+		r.queries = append(r.queries, q)
+	}
+	return r, nil
+}
+
+// parseModule parses Rego v1, or v0 when the text is valid as v0 only.
+func parseModule(text string) (*ast.Module, ast.RegoVersion, []RegoFault) {
+	module, err := parseAs(text, ast.RegoV1)
+	if err == nil && module != nil {
+		return module, ast.RegoV1, nil
+	}
+	if old, oldErr := parseAs(text, ast.RegoV0); oldErr == nil && old != nil {
+		return old, ast.RegoV0, nil
+	}
+	if err == nil {
+		return nil, 0, []RegoFault{{1, 1, ast.ParseErr, "there is no package in the text"}}
+	}
+	return nil, 0, sortFaults(regoFaults(err))
+}
+
+func parseAs(text string, version ast.RegoVersion) (*ast.Module, error) {
+	return ast.ParseModuleWithOpts(moduleName, text, ast.ParserOptions{
+		RegoVersion:  version,
+		Capabilities: capabilitiesOf[version],
+	})
+}
+
+// checkModule refuses modules without a verdict and packages that are not the
+// policy's to fill.
+func checkModule(module *ast.Module) []RegoFault {
+	place := RegoFault{Line: 1, Column: 1, Code: ast.CompileErr}
+	if loc := module.Package.Location; loc != nil {
+		place.Line, place.Column = loc.Row, loc.Col
+	}
+	if root, ok := module.Package.Path[1].Value.(ast.String); ok && slices.Contains(reservedRoots, string(root)) {
+		place.Message = fmt.Sprintf("package %s is reserved: call it after the policy", root)
+		return []RegoFault{place}
+	}
+	for _, r := range module.Rules {
+		if slices.Contains(verdictRules, ruleName(r)) && len(r.Head.Args) > 0 {
+			place.Line, place.Column = r.Location.Row, r.Location.Col
+			place.Message = fmt.Sprintf("%s must be a set of violations and is a function", ruleName(r))
+			return []RegoFault{place}
+		}
+	}
+	if !slices.ContainsFunc(verdictRules, func(name string) bool { return defines(module, name) }) {
+		place.Message = "there is no rule violation (or deny, or warn)"
+		return []RegoFault{place}
+	}
+	return nil
+}
+
+func ruleName(r *ast.Rule) string {
+	return strings.Trim(r.Head.Ref()[0].Value.String(), `"`)
+}
+
+func defines(module *ast.Module, name string) bool {
+	return slices.ContainsFunc(module.Rules, func(r *ast.Rule) bool { return ruleName(r) == name })
+}
+
+// prepare compiles the query for the value of one rule.
+func (r *rule) prepare(pkg ast.Ref, name string) (query, error) {
+	body := ast.NewBody(ast.Equality.Expr(ast.VarTerm(resultVar), ast.NewTerm(pkg.Append(ast.StringTerm(name)))))
+	compiler := r.compiler.QueryCompiler()
+	compiled, err := compiler.Compile(body)
+	if err != nil {
+		return query{}, err
+	}
+	return query{name: name, body: compiled, compiler: compiler}, nil
+}
+
+// importsLibrary reports whether a module mentions data.penstock.
+func importsLibrary(module *ast.Module) bool {
+	found := false
+	ast.WalkRefs(module, func(ref ast.Ref) bool {
+		found = found || ref.HasPrefix(libraryRoot)
+		return found
+	})
+	return found
+}
+
+var libraryRoot = ast.MustParseRef("data.penstock")
+
+// sharedModules parses the shared library once.
+var sharedModules = sync.OnceValue(func() map[string]*ast.Module {
+	modules := map[string]*ast.Module{}
+	for name, text := range library.Shared() {
+		// The name keeps clear of the user's file.
+		name = "penstock/" + name
+		modules[name] = ast.MustParseModuleWithOpts(text, ast.ParserOptions{RegoVersion: ast.RegoV1})
+	}
+	return modules
+})
+
+func sortFaults(faults []RegoFault) []RegoFault {
+	slices.SortFunc(faults, func(a, b RegoFault) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(faults)
+}

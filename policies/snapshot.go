@@ -1,0 +1,62 @@
+package policies
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+)
+
+// Snapshot is the set of policies in force at one moment. It is immutable; a
+// request is judged by one snapshot from beginning to end.
+type Snapshot struct {
+	index  index
+	digest string
+	states []PolicyState
+	limits *Options
+	slots  chan struct{}
+}
+
+// PolicyState says what of a policy is in force.
+type PolicyState struct {
+	Name string
+	// Generation is the newest one that the engine was given, and Err, a
+	// *CompileError, what is wrong with it.
+	Generation int64
+	Err        error
+	// Enforced is the generation that judges requests, 0 when none has
+	// compiled and the policy answers by its failure policy.
+	Enforced int64
+}
+
+// Digest identifies the policies in force, by name and spec: two engines that
+// were given the same policies have the same digest.
+func (s *Snapshot) Digest() string { return s.digest }
+
+// Policies returns the states of all policies in the order of their names.
+func (s *Snapshot) Policies() []PolicyState {
+	return append([]PolicyState(nil), s.states...)
+}
+
+// newSnapshot makes a snapshot of entries that are sorted by name.
+func newSnapshot(entries []*entry, limits *Options, slots chan struct{}) *Snapshot {
+	s := &Snapshot{limits: limits, slots: slots}
+	sum := sha256.New()
+	policies := make([]*Policy, 0, len(entries))
+	for _, e := range entries {
+		state := PolicyState{Name: e.inForce.name, Generation: e.generation}
+		if e.err != nil {
+			state.Err = e.err
+		}
+		compiled := e.inForce.rule != nil
+		if compiled {
+			state.Enforced = e.inForce.generation
+		}
+		s.states = append(s.states, state)
+		policies = append(policies, e.inForce)
+		_, _ = io.WriteString(sum, fmt.Sprintf("%q %s %t\n", e.inForce.name, e.inForce.digest, compiled))
+	}
+	s.digest = hex.EncodeToString(sum.Sum(nil))
+	s.index = newIndex(policies)
+	return s
+}

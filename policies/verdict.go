@@ -1,0 +1,177 @@
+package policies
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// Violation is one fault that a policy found.
+type Violation struct {
+	// Policy is the name of the WorkloadPolicy.
+	Policy string
+	// Message says what is wrong; Fix, if the rule gave one, what to write instead.
+	Message string
+	Fix     string
+	// Field is the path of the fault in the v1 object, empty when the rule named none.
+	Field string
+	// Action is what the violation does to the request.
+	Action v1.PolicyAction
+}
+
+// String is the violation in one line: fault, fix and policy.
+func (v Violation) String() string {
+	if v.Fix == "" {
+		return fmt.Sprintf("%s (policy %s)", v.Message, v.Policy)
+	}
+	return fmt.Sprintf("%s: %s (policy %s)", v.Message, v.Fix, v.Policy)
+}
+
+func compareViolations(a, b Violation) int {
+	return cmp.Or(
+		cmp.Compare(a.Policy, b.Policy),
+		cmp.Compare(a.Field, b.Field),
+		cmp.Compare(a.Message, b.Message),
+		cmp.Compare(a.Fix, b.Fix),
+		cmp.Compare(a.Action, b.Action),
+	)
+}
+
+// ErrorReason says why a policy could not be evaluated.
+type ErrorReason string
+
+const (
+	// ReasonDeadline means that the policy, or the request, ran out of time.
+	ReasonDeadline ErrorReason = "Deadline"
+	// ReasonRuntime means that Rego reported an error or a result that is no set of violations.
+	ReasonRuntime ErrorReason = "Runtime"
+	// ReasonPanic means that the evaluation panicked.
+	ReasonPanic ErrorReason = "Panic"
+	// ReasonInput means that the objects are too large or are not JSON.
+	ReasonInput ErrorReason = "Input"
+	// ReasonBusy means that no evaluation slot became free in time.
+	ReasonBusy ErrorReason = "Busy"
+	// ReasonNotCompiled means that no version of the policy has compiled yet.
+	ReasonNotCompiled ErrorReason = "NotCompiled"
+	// ReasonNamespace means that the labels of the namespace are not known.
+	ReasonNamespace ErrorReason = "Namespace"
+	// ReasonInventory means that the inventory that the policy reads is missing.
+	ReasonInventory ErrorReason = "Inventory"
+)
+
+// PolicyError says that a policy could not be evaluated for this request.
+type PolicyError struct {
+	Policy  string
+	Reason  ErrorReason
+	Message string
+	// Action is the failure policy applied: Deny for Fail, Warn for Ignore.
+	Action v1.PolicyAction
+}
+
+// String is the error in one line.
+func (e PolicyError) String() string {
+	return fmt.Sprintf("policy %s could not be evaluated: %s", e.Policy, e.Message)
+}
+
+// Expiring is an exception that let violations pass and ends within a week.
+type Expiring struct {
+	Policy     string
+	Until      time.Time
+	Reason     string
+	Violations []Violation
+}
+
+// String is the warning in one line.
+func (e Expiring) String() string {
+	return fmt.Sprintf("passes policy %s only until %s, by an exception (%s): %s",
+		e.Policy, e.Until.UTC().Format(time.RFC3339), e.Reason, e.Violations[0].Message)
+}
+
+// Verdict is what the policies of one snapshot say to one request. All lists
+// are in a deterministic order and without duplicates.
+type Verdict struct {
+	// Digest is that of the snapshot that judged.
+	Digest string
+	// Judged are the names of the policies whose rules were evaluated.
+	Judged []string
+	// Violations that count, whatever their action.
+	Violations []Violation
+	// Tolerated are violations of an update that the old object had as well.
+	Tolerated []Violation
+	// Errors are the policies that could not be evaluated.
+	Errors []PolicyError
+	// Expiring are exceptions in their last week that let violations pass.
+	Expiring []Expiring
+	// NotEvaluated are policies that read the user of a request that has none.
+	NotEvaluated []string
+}
+
+// Denied returns the violations that refuse the request.
+func (v Verdict) Denied() []Violation { return v.withAction(v1.ActionDeny) }
+
+// Warned returns the violations that the author is warned of.
+func (v Verdict) Warned() []Violation { return v.withAction(v1.ActionWarn) }
+
+// Audited returns the violations that are only recorded.
+func (v Verdict) Audited() []Violation { return v.withAction(v1.ActionAudit) }
+
+func (v Verdict) withAction(action v1.PolicyAction) []Violation {
+	var found []Violation
+	for _, violation := range v.Violations {
+		if violation.Action == action {
+			found = append(found, violation)
+		}
+	}
+	return found
+}
+
+// Failed returns the errors that refuse the request.
+func (v Verdict) Failed() []PolicyError {
+	var failed []PolicyError
+	for _, e := range v.Errors {
+		if e.Action == v1.ActionDeny {
+			failed = append(failed, e)
+		}
+	}
+	return failed
+}
+
+// Allowed reports whether nothing refuses the request.
+func (v Verdict) Allowed() bool {
+	return len(v.Denied()) == 0 && len(v.Failed()) == 0
+}
+
+// Warnings returns the lines to show to the author of an admitted request:
+// warned violations, exceptions that end soon, and errors that are ignored.
+func (v Verdict) Warnings() []string {
+	var lines []string
+	for _, violation := range v.Warned() {
+		lines = append(lines, violation.String())
+	}
+	for _, expiring := range v.Expiring {
+		lines = append(lines, expiring.String())
+	}
+	for _, e := range v.Errors {
+		if e.Action == v1.ActionWarn {
+			lines = append(lines, e.String())
+		}
+	}
+	return lines
+}
+
+func (v *Verdict) sort() {
+	slices.Sort(v.Judged)
+	slices.Sort(v.NotEvaluated)
+	v.Violations = sortedUnique(v.Violations)
+	v.Tolerated = sortedUnique(v.Tolerated)
+	slices.SortFunc(v.Errors, func(a, b PolicyError) int { return cmp.Compare(a.Policy, b.Policy) })
+	slices.SortFunc(v.Expiring, func(a, b Expiring) int { return cmp.Compare(a.Policy, b.Policy) })
+}
+
+func sortedUnique(violations []Violation) []Violation {
+	slices.SortFunc(violations, compareViolations)
+	return slices.Compact(violations)
+}

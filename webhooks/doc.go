@@ -1,0 +1,14 @@
+// Package webhooks is what the API server talks to: steps 3, 5 and 6 of the
+// flow. It fills in defaults, and judges each object by the invariants of its
+// kind and by the organisation's policies together, because the API server
+// reports the refusal of one webhook only.
+//
+// A Gate does the deciding: given an AdmissionRequest it gives the response,
+// and knows no HTTP. Handlers in server.go do the rest: they bound what comes
+// in, decode it once, and answer whatever happens. The command line's check
+// asks the same Gate, so it gives the cluster's verdict in the cluster's words.
+//
+// What is pure lives below: defaulting, validation. This package may not know
+// v1alpha1; it asks conversion for the path of a field in the version that a
+// request was made in.
+package webhooks

@@ -1,0 +1,144 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-dev/penstock/policies"
+)
+
+// Cluster is what a Gate has to ask the cluster.
+type Cluster interface {
+	// NamespaceLabels gives the labels of a namespace.
+	NamespaceLabels(ctx context.Context, name string) (map[string]string, error)
+	// Object gives the JSON of a stored object in v1.
+	Object(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) ([]byte, error)
+}
+
+// A Gate defaults and judges requests for Penstock's own kinds. It may be used
+// by several goroutines.
+type Gate struct {
+	GateOptions
+	kinds map[schema.GroupKind]kind
+}
+
+// GateOptions are what a Gate decides by. All are required.
+type GateOptions struct {
+	Engine  *policies.Engine
+	Cluster Cluster
+	Clock   func() time.Time
+	// Loaded reports whether all policies were loaded; until then nothing is
+	// judged, because a part of them would let through what the rest refuses.
+	Loaded func() bool
+}
+
+// A kind is how the requests for one kind are defaulted and judged. Objects
+// are v1 JSON.
+type kind interface {
+	// applyDefaults gives the spec with defaults, or nil where nothing changes or
+	// the object cannot be decoded.
+	applyDefaults(request *admissionv1.AdmissionRequest) ([]byte, error)
+	// faults gives what would make the object meaningless, in v1 paths.
+	faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error)
+	// judged reports whether policies judge the kind.
+	judged() bool
+}
+
+// A fault is one thing that is wrong with an object, in v1 paths.
+type fault struct {
+	field   string
+	message string
+	reason  metav1.CauseType
+}
+
+// NewGate makes a gate for all of Penstock's kinds. It is an error if the
+// generated CustomResourceDefinitions cannot be read.
+func NewGate(options GateOptions) (*Gate, error) {
+	trainingJobs, err := newTrainingJobs()
+	if err != nil {
+		return nil, err
+	}
+	workloadPolicies, err := newWorkloadPolicies()
+	if err != nil {
+		return nil, err
+	}
+	return &Gate{
+		GateOptions: options,
+		kinds: map[schema.GroupKind]kind{
+			trainingJobs.groupKind:     trainingJobs,
+			workloadPolicies.groupKind: workloadPolicies,
+		},
+	}, nil
+}
+
+// Default answers a request by the defaults that its object lacks.
+func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	kind, ok := g.kinds[groupKind(request)]
+	if !ok {
+		return unknownKind(request)
+	}
+	spec, err := kind.applyDefaults(request)
+	switch {
+	case err != nil:
+		return broken(request, err)
+	case spec == nil:
+		return allowed(request)
+	default:
+		return patched(request, spec)
+	}
+}
+
+// Validate answers a request by the invariants of its kind and the policies in
+// force. A refusal is 422 Invalid with one cause for each fault, in the paths
+// of the kind and version that the request was made in.
+func (g *Gate) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	request, err := g.onParent(ctx, request)
+	if err != nil {
+		return broken(request, err)
+	}
+	kind, ok := g.kinds[groupKind(request)]
+	if !ok {
+		return unknownKind(request)
+	}
+	if cannotMatter(request) {
+		return allowed(request)
+	}
+	var faults []fault
+	if request.Operation != admissionv1.Delete {
+		if faults, err = kind.faults(ctx, request); err != nil {
+			return broken(request, err)
+		}
+	}
+	var verdict policies.Verdict
+	if kind.judged() {
+		if !g.Loaded() {
+			return refused(request, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+				"Penstock is starting and has not loaded its policies yet: try again in a few seconds")
+		}
+		verdict = g.judge(ctx, request)
+	}
+	return answer(request, faults, verdict)
+}
+
+func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest) policies.Verdict {
+	return g.Engine.Snapshot().Judge(ctx, policies.FromAdmission(request, g.Clock(), func() (map[string]string, error) {
+		if request.Namespace == "" {
+			return nil, nil
+		}
+		labels, err := g.Cluster.NamespaceLabels(ctx, request.Namespace)
+		if err != nil {
+			return nil, fmt.Errorf("failed to read namespace %s: %w", request.Namespace, err)
+		}
+		return labels, nil
+	}))
+}
+
+func groupKind(request *admissionv1.AdmissionRequest) schema.GroupKind {
+	return schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
+}

@@ -1,0 +1,95 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/conversion"
+)
+
+// ConvertPath is where conversion reviews are answered, for all kinds.
+const ConvertPath = "/convert"
+
+// A Registrar is where handlers are registered: the manager's webhook server.
+type Registrar interface {
+	Register(path string, handler http.Handler)
+}
+
+// Setup registers the webhooks of all of Penstock's kinds.
+func Setup(server Registrar, gate *Gate, log logr.Logger) {
+	for kind := range gate.kinds {
+		name := strings.ToLower(kind.Kind)
+		path := fmt.Sprintf("-%s-%s-%s", strings.ReplaceAll(kind.Group, ".", "-"), v1.GroupVersion.Version, name)
+		server.Register("/mutate"+path, &handler{phase: phaseDefault, decide: gate.Default, log: log})
+		server.Register("/validate"+path, &handler{phase: phaseValidate, decide: gate.Validate, log: log})
+	}
+	server.Register(ConvertPath, &conversion.Handler{
+		Observe: func(took time.Duration, ok bool) {
+			outcome := "converted"
+			if !ok {
+				outcome = "failed"
+			}
+			conversionDuration.WithLabelValues(outcome).Observe(took.Seconds())
+		},
+		Panicked: func(value any, stack []byte) {
+			panics.WithLabelValues(phaseConvert).Inc()
+			log.Error(fmt.Errorf("panic: %v", value), "Recovered from a panic", "stack", string(stack))
+		},
+	})
+}
+
+// LiveCluster asks a running cluster: its cache first, and the API server for
+// what the cache does not have yet.
+type LiveCluster struct {
+	Cached client.Reader
+	Live   client.Reader
+}
+
+var _ Cluster = LiveCluster{}
+
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
+
+// NamespaceLabels gives the labels of a namespace. A namespace that was made a
+// moment ago is not cached yet; it must not be taken for one without labels.
+func (c LiveCluster) NamespaceLabels(ctx context.Context, name string) (map[string]string, error) {
+	var namespace corev1.Namespace
+	err := c.Cached.Get(ctx, client.ObjectKey{Name: name}, &namespace)
+	if apierrors.IsNotFound(err) {
+		err = c.Live.Get(ctx, client.ObjectKey{Name: name}, &namespace)
+	}
+	return namespace.Labels, err
+}
+
+// Object gives the JSON of a stored object, from the API server: a decision on
+// an old state would be worth nothing.
+func (c LiveCluster) Object(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) ([]byte, error) {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	if err := c.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object); err != nil {
+		return nil, err
+	}
+	return json.Marshal(object.Object)
+}
+
+// Reachable returns a check that the webhook server answers, for readiness.
+func Reachable(started func(*http.Request) error) func(*http.Request) error {
+	return func(req *http.Request) error {
+		if err := started(req); err != nil {
+			return errors.Join(errors.New("the webhook server does not answer"), err)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,239 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/config/crd"
+	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/webhooks/defaulting"
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+// The API server converts every served version to v1 before it asks, so v1 is
+// the only version to be matched. Writes of status have webhooks of no concern:
+// they come by a subresource that no rule names.
+//
+// +kubebuilder:webhook:path=/mutate-penstock-dev-v1-trainingjob,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,reinvocationPolicy=IfNeeded,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs,verbs=create;update,versions=v1,name=default.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"}]}`
+// +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs;trainingjobs/scale,verbs=create;update;delete,versions=v1,name=validate.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || request.subResource != '' || !has(oldObject.metadata.deletionTimestamp)"}]}`
+
+// typed is a kind whose defaults and invariants are functions over its Go type.
+type typed[T any] struct {
+	groupKind schema.GroupKind
+	// schema is that of v1. The API server does not hold requests made in
+	// other versions to it.
+	schema   *validation.Schema
+	defaults func(*T)
+	validate func(old, object *T) field.ErrorList
+	policies bool
+}
+
+func newTrainingJobs() (*typed[v1.TrainingJob], error) {
+	schema, err := newSchema(v1.TrainingJobGroupKind)
+	if err != nil {
+		return nil, err
+	}
+	return &typed[v1.TrainingJob]{
+		groupKind: v1.TrainingJobGroupKind,
+		schema:    schema,
+		defaults:  defaulting.DefaultTrainingJob,
+		validate:  validation.ValidateTrainingJob,
+		policies:  true,
+	}, nil
+}
+
+func newSchema(kind schema.GroupKind) (*validation.Schema, error) {
+	definition, err := crd.Get(kind)
+	if err != nil {
+		return nil, err
+	}
+	return validation.NewSchema(definition, v1.GroupVersion.Version)
+}
+
+func (k *typed[T]) judged() bool { return k.policies }
+
+// applyDefaults writes the defaults of v1's schema, which the API server
+// writes for requests made in v1 alone, and those of the kind.
+func (k *typed[T]) applyDefaults(request *admissionv1.AdmissionRequest) ([]byte, error) {
+	content, err := decodeContent(request.Object.Raw)
+	if err != nil {
+		return nil, err
+	}
+	defaulted, err := k.defaulted(content, madeInHub(request))
+	if err != nil || defaulted == nil {
+		return nil, err
+	}
+	before, err := json.Marshal(content["spec"])
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the spec: %w", err)
+	}
+	after, err := json.Marshal(defaulted["spec"])
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the spec: %w", err)
+	}
+	if string(before) == string(after) {
+		return nil, nil
+	}
+	return after, nil
+}
+
+// defaulted gives content with every default, or nil where it does not decode:
+// then the API server or validation will say why, and a patch could only hide it.
+func (k *typed[T]) defaulted(content map[string]any, schemaApplied bool) (map[string]any, error) {
+	if !schemaApplied {
+		content = runtime.DeepCopyJSON(content)
+		k.schema.Default(content)
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the object: %w", err)
+	}
+	var object T
+	if decodeTyped(raw, &object) != nil {
+		return nil, nil
+	}
+	before, err := toContent(&object)
+	if err != nil {
+		return nil, err
+	}
+	k.defaults(&object)
+	after, err := toContent(&object)
+	if err != nil {
+		return nil, err
+	}
+	merged := merge(content["spec"], before["spec"], after["spec"])
+	defaulted := maps.Clone(content)
+	if merged != nil {
+		defaulted["spec"] = merged
+	}
+	return defaulted, nil
+}
+
+func toContent(object any) (map[string]any, error) {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the object: %w", err)
+	}
+	return decodeContent(raw)
+}
+
+// faults are what breaks v1's schema, for requests that the API server does
+// not hold to it, and the invariants of the kind. On update, what was stored
+// already and has not changed is tolerated.
+func (k *typed[T]) faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error) {
+	errs, err := k.errors(ctx, request.OldObject.Raw, request.Object.Raw, madeInHub(request))
+	if err != nil || len(errs) == 0 {
+		return nil, err
+	}
+	if request.Operation == admissionv1.Update {
+		if errs, err = k.untolerated(ctx, request, errs); err != nil {
+			return nil, err
+		}
+	}
+	if lost := tooMuchLost(request.Object.Raw); lost != nil {
+		errs = append(errs, lost)
+	}
+	return toFaults(validation.Distinct(errs)), nil
+}
+
+func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied bool) (field.ErrorList, error) {
+	var errs field.ErrorList
+	if !schemaApplied {
+		content, err := decodeContent(raw)
+		if err != nil {
+			return nil, err
+		}
+		errs = k.schema.Strict(content)
+		var old map[string]any
+		if len(oldRaw) > 0 {
+			if old, err = decodeContent(oldRaw); err != nil {
+				return nil, err
+			}
+			k.schema.Prune(old)
+			k.schema.Default(old)
+		}
+		k.schema.Prune(content)
+		errs = append(errs, k.schema.Validate(ctx, old, content)...)
+	}
+	object, old, err := k.decode(raw, oldRaw)
+	if err != nil {
+		if len(errs) == 0 {
+			errs = append(errs, field.Invalid(field.NewPath("spec"), "", err.Error()))
+		}
+		return errs, nil
+	}
+	k.defaults(object)
+	if old != nil {
+		k.defaults(old)
+	}
+	return append(errs, k.validate(old, object)...), nil
+}
+
+func (k *typed[T]) decode(raw, oldRaw []byte) (object, old *T, err error) {
+	object = new(T)
+	if err := decodeTyped(raw, object); err != nil {
+		return nil, nil, err
+	}
+	if len(oldRaw) == 0 {
+		return object, nil, nil
+	}
+	old = new(T)
+	if decodeTyped(oldRaw, old) != nil {
+		// A stored object that does not decode cannot be compared with.
+		return object, nil, nil
+	}
+	return object, old, nil
+}
+
+// untolerated leaves out the faults that the stored object has as well.
+func (k *typed[T]) untolerated(ctx context.Context, request *admissionv1.AdmissionRequest, errs field.ErrorList) (field.ErrorList, error) {
+	oldErrs, err := k.errors(ctx, nil, request.OldObject.Raw, madeInHub(request))
+	if err != nil {
+		return nil, err
+	}
+	old, err := k.comparable(request.OldObject.Raw)
+	if err != nil {
+		return nil, err
+	}
+	object, err := k.comparable(request.Object.Raw)
+	if err != nil {
+		return nil, err
+	}
+	return validation.Tolerated(oldErrs, errs, old, object), nil
+}
+
+// comparable gives an object as it would read with all defaults.
+func (k *typed[T]) comparable(raw []byte) (map[string]any, error) {
+	content, err := decodeContent(raw)
+	if err != nil {
+		return nil, err
+	}
+	k.schema.Prune(content)
+	defaulted, err := k.defaulted(content, false)
+	if err != nil || defaulted == nil {
+		return content, err
+	}
+	return defaulted, nil
+}
+
+// madeInHub reports whether the API server has held the request to v1's schema.
+func madeInHub(request *admissionv1.AdmissionRequest) bool {
+	return requestKind(request).GroupVersion() == v1.GroupVersion
+}
+
+// tooMuchLost is the fault of an object that could not be read in another
+// version without dropping fields, or nil.
+func tooMuchLost(raw []byte) *field.Error {
+	if lost := conversion.Lost(raw); lost > conversion.MaxLost {
+		return field.TooLong(field.NewPath("spec"), "", conversion.MaxLost)
+	}
+	return nil
+}

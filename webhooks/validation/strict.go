@@ -1,0 +1,77 @@
+package validation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Strict returns one fault for each field of obj's spec that the schema does
+// not know, with the name that was probably meant. v1alpha1 leaves pod
+// templates without a schema, so that the API server says nothing of a
+// misspelt field and the pods lack what it asked for.
+//
+// Nulls ask for nothing and are let pass; so is creationTimestamp in the
+// metadata of a template, which many tools write. The argument is not changed.
+func (s *Schema) Strict(obj map[string]any) field.ErrorList {
+	spec, isMap := obj["spec"].(map[string]any)
+	if !isMap {
+		return nil
+	}
+	if s.shape.fields["spec"].knows(spec) {
+		return nil
+	}
+	judged := map[string]any{"spec": runtime.DeepCopyJSON(spec)}
+	var errs field.ErrorList
+	for _, path := range s.Prune(judged) {
+		if value, found := Lookup(obj, path); found && value == nil {
+			continue
+		}
+		if strings.HasSuffix(path, ".metadata.creationTimestamp") {
+			continue
+		}
+		errs = append(errs, s.unknownField(path))
+	}
+	return errs
+}
+
+func (s *Schema) unknownField(path string) *field.Error {
+	parent, name := "", path
+	if dot := strings.LastIndexByte(path, '.'); dot >= 0 {
+		parent, name = path[:dot], path[dot+1:]
+	}
+	detail := "unknown field: remove it"
+	if near := nearest(name, s.fieldsAt(parent)); near != "" {
+		detail = fmt.Sprintf("unknown field, did you mean %q?", near)
+	}
+	return field.Forbidden(field.NewPath(path), detail)
+}
+
+// fieldsAt returns the names of the fields that the schema knows at a path.
+func (s *Schema) fieldsAt(path string) []string {
+	node := s.structural
+	for _, step := range ParsePath(path) {
+		if node = child(node, step); node == nil {
+			return nil
+		}
+	}
+	return slices.Collect(maps.Keys(node.Properties))
+}
+
+func child(node *structuralschema.Structural, step Step) *structuralschema.Structural {
+	if node.Items != nil {
+		return node.Items
+	}
+	if property, known := node.Properties[step.Key]; known {
+		return &property
+	}
+	if node.AdditionalProperties != nil {
+		return node.AdditionalProperties.Structural
+	}
+	return nil
+}

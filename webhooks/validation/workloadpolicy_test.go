@@ -1,0 +1,110 @@
+package validation_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/config/crd"
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+func TestValidateWorkloadPolicy(t *testing.T) {
+	const rule = `rego: "package a", match: {resources: [{group: penstock.dev, kinds: [TrainingJob]}]}`
+	tests := map[string]struct {
+		spec string
+		want []string
+	}{
+		"a whole policy": {spec: `{rego: "package a", action: Warn, parameters: {max: 8},
+  match: {resources: [{group: penstock.dev, kinds: [TrainingJob], subresources: [scale]}, {kinds: [Pod]}],
+    namespaceSelector: {matchLabels: {a: b}}, exclude: {namespaces: [kube-*, team, "*"]}},
+  matchConditions: [{name: example.com/gpu, expression: "true"}],
+  overrides: [{namespaceSelector: {}, parameters: {max: null}}],
+  exceptions: [{namespaces: [a], names: [b], until: "2027-01-01T00:00:00Z", reason: r}],
+  inventory: [{apiVersion: v1, kind: Namespace}, {apiVersion: apps/v1, kind: Deployment}]}`},
+		"nothing": {spec: `{}`, want: []string{
+			`spec.match.resources: Required value: a policy without would judge nothing: name groups and kinds`,
+			`spec.rego: Required value: a policy is its rule: write a module with a set called violation`,
+		}},
+		"a group with its version, without kinds": {spec: `{rego: a, match: {resources: [{group: apps/v1}]}}`, want: []string{
+			`spec.match.resources[0].group: Invalid value: "apps/v1": must be an API group without a version: write penstock.dev, or leave it out for the core group`,
+			`spec.match.resources[0].kinds: Required value: name at least one kind of the group`,
+		}},
+		"a selector that is none": {
+			spec: `{rego: a, match: {resources: [{kinds: [Pod]}], objectSelector: {matchExpressions: [{key: a, operator: Is}]}}}`,
+			want: []string{`spec.match.objectSelector.matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator`},
+		},
+		"a namespace with a * in the middle": {
+			spec: `{rego: a, match: {resources: [{kinds: [Pod]}], exclude: {namespaces: ["a*b"]}}}`,
+			want: []string{`spec.match.exclude.namespaces[0]: Invalid value: "a*b": must be the name of a namespace: only its end may be left open, by one * as in team-*`},
+		},
+		"match conditions": {spec: `{` + rule + `, matchConditions: [{name: "a b", expression: x}, {name: c, expression: " "}, {name: c, expression: x}]}`, want: []string{
+			`spec.matchConditions[0].name: Invalid value: "a b": must be a qualified name: use letters, digits, -, _ and ., with a domain and / before it if need be`,
+			`spec.matchConditions[1].expression: Required value: write a CEL expression or remove the condition`,
+			`spec.matchConditions[2].name: Duplicate value: "c": must be unique in the policy: rename one of them`,
+		}},
+		"parameters that are no object": {spec: `{` + rule + `, parameters: [1]}`, want: []string{
+			`spec.parameters: Invalid value: "[1]": must be an object: put the value under a key that the rule reads as input.parameters.<key>`,
+		}},
+		"an override of nothing for nobody": {spec: `{` + rule + `, overrides: [{}]}`, want: []string{
+			`spec.overrides[0].namespaceSelector: Required value: select the namespaces that the override is for`,
+			`spec.overrides[0]: Required value: an override without parameters and action changes nothing: give one of the two or remove it`,
+		}},
+		"exceptions": {spec: `{` + rule + `, exceptions: [{names: [a], reason: r}, {reason: r}, {namespaces: [a*], reason: r}]}`, want: []string{
+			`spec.exceptions[0]: Required value: names need namespaces: add the namespaces that the named objects live in`,
+			`spec.exceptions[1].namespaces: Required value: an exception for every object would switch the policy off: name namespaces, or set action to Audit`,
+			`spec.exceptions[2].namespaces[0]: Invalid value: "a*": must be the name of a namespace: an exception names each one`,
+		}},
+		"inventory": {spec: `{` + rule + `, inventory: [{apiVersion: a/b/c, kind: X}, {apiVersion: v1}]}`, want: []string{
+			`spec.inventory[0].apiVersion: Invalid value: "a/b/c": must be group/version, or a version of the core group: write penstock.dev/v1 or v1`,
+			`spec.inventory[1].kind: Required value: name the kind that the rule reads`,
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			policy := &v1.WorkloadPolicy{}
+			if err := yaml.UnmarshalStrict([]byte(tc.spec), &policy.Spec); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, words(validation.ValidateWorkloadPolicy(policy))); diff != "" {
+				t.Errorf("unexpected faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if errs := validation.ValidateWorkloadPolicy(nil); len(errs) > 0 {
+		t.Errorf("nothing is at fault: %v", errs)
+	}
+}
+
+func TestWorkloadPolicySchema(t *testing.T) {
+	definition, err := crd.Get(v1.WorkloadPolicyGroupKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := validation.NewSchema(definition, "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := contentOf(t, `
+apiVersion: penstock.dev/v1
+kind: WorkloadPolicy
+metadata: {name: a}
+spec:
+  rego: package a
+  parameters: {anything: [goes, {x: null}]}
+  match: {resources: [{kinds: [Pod]}]}
+  exceptions: [{names: [a], until: "2027-01-01T00:00:00Z", reason: r}]`)
+	if unknown := schema.Prune(obj); len(unknown) > 0 {
+		t.Errorf("unknown fields: %v", unknown)
+	}
+	want := []string{`spec.exceptions[0]: Invalid value: names need namespaces: add the namespaces that the named objects live in`}
+	if diff := cmp.Diff(want, words(schema.Validate(context.Background(), nil, obj))); diff != "" {
+		t.Errorf("unexpected faults (-want +got):\n%s", diff)
+	}
+	if errs := schema.ValidateMeta(context.Background(), nil, obj); len(errs) > 0 {
+		t.Errorf("a cluster-scoped object needs no namespace: %v", errs)
+	}
+}
