@@ -55,6 +55,6 @@ func (p *planner) start() {
 		p.status.StartTime = nil
 	}
 	if p.status.StartTime == nil {
-		p.status.StartTime = ptr.To(p.now)
+		p.status.StartTime = new(p.now)
 	}
 }

@@ -2,6 +2,7 @@ package training
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -84,9 +85,7 @@ func (w *world) look() {
 		for name, pod := range w.pods {
 			w.seen[name] = pod.DeepCopy()
 		}
-		for name, uid := range w.services {
-			w.seenServices[name] = uid
-		}
+		maps.Copy(w.seenServices, w.services)
 	}
 }
 
@@ -115,9 +114,7 @@ func (w *world) restartController() {
 		w.seen[name] = pod.DeepCopy()
 	}
 	w.seenServices = map[string]types.UID{}
-	for name, uid := range w.services {
-		w.seenServices[name] = uid
-	}
+	maps.Copy(w.seenServices, w.services)
 }
 
 // reconcile is the loop without its expectations of children: what they spare
@@ -229,7 +226,7 @@ func (w *world) terminate(pod *corev1.Pod) {
 		delete(w.pods, pod.Name)
 		return
 	}
-	pod.DeletionTimestamp = ptr.To(metav1.NewTime(w.now))
+	pod.DeletionTimestamp = new(metav1.NewTime(w.now))
 }
 
 func ended(pod *corev1.Pod) bool {
@@ -304,13 +301,13 @@ func (w *world) deleteByHand(pod *corev1.Pod) {
 func (w *world) toggleSuspend() {
 	suspend := !suspended(w.job)
 	w.note("suspend: %v", suspend)
-	w.job.Spec.RunPolicy.Suspend = ptr.To(suspend)
+	w.job.Spec.RunPolicy.Suspend = new(suspend)
 	w.revise()
 }
 
 func (w *world) scale() {
 	if elastic := w.job.Spec.Elastic; elastic != nil {
-		elastic.Replicas = ptr.To(1 + w.random.Int32N(4))
+		elastic.Replicas = new(1 + w.random.Int32N(4))
 		w.note("scaled to %d", *elastic.Replicas)
 		w.revise()
 	}
