@@ -65,7 +65,7 @@ func (w *world) run() string {
 	w.note("events stop")
 	w.job.Spec.RunPolicy.Suspend = new(false)
 	w.revise()
-	for quiet, i := 0, 0; i < 200 && quiet < 40 && !w.gone; i++ {
+	for quiet, i := 0, 0; i < 300 && quiet < 40 && !w.gone; i++ {
 		w.writes = 0
 		w.settle()
 		if quiet++; w.writes > 0 || w.finished == nil {

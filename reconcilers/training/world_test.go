@@ -159,6 +159,7 @@ func (w *world) create(pod *corev1.Pod) {
 		return
 	}
 	pod.UID = w.uid()
+	pod.CreationTimestamp = metav1.NewTime(w.now)
 	pod.Status.Phase = corev1.PodPending
 	w.pods[pod.Name] = pod
 	w.note("created %s %s", pod.Name, pod.UID)
