@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
@@ -75,12 +74,12 @@ func (p *planner) finish(v *verdict) {
 		p.event(jobFailed(v.reason, v.message))
 		p.settle(v1.TrainingJobFailedReason, "the job has failed")
 	}
-	p.status.CompletionTime = ptr.To(p.now)
+	p.status.CompletionTime = new(p.now)
 	for i := range p.status.Roles {
 		role := &p.status.Roles[i]
 		role.Observed = nil
 		// No failed pod is replaced any more, whatever its policy.
-		role.Failed = ptr.To(p.census.crew(role.Name).count(failed))
+		role.Failed = new(p.census.crew(role.Name).count(failed))
 	}
 	p.planFinished()
 }

@@ -33,7 +33,7 @@ func Plan(job *v1.TrainingJob, observed plan.Observed, now time.Time) plan.Resul
 		p.planFinished()
 	case p.framework == nil:
 		p.planUnsupported()
-	case suspended(job):
+	case suspended(job) || p.leaving():
 		p.planSuspended()
 	default:
 		p.planActive()
