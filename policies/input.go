@@ -19,14 +19,14 @@ type input struct {
 	review    *ast.Term
 }
 
-// newInput parses the request. labels are those of its namespace, nil if not
-// known.
-func newInput(request *Request, namespace labels.Set) (*input, error) {
-	object, err := parseObject(request, request.Object)
+// newInput parses the request. namespace holds the labels of its namespace,
+// nil if they are not known.
+func newInput(request *Request, namespace labels.Set, skipManagedFields bool) (*input, error) {
+	object, err := parseObject(request, request.Object, skipManagedFields)
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
-	oldObject, err := parseObject(request, request.OldObject)
+	oldObject, err := parseObject(request, request.OldObject, skipManagedFields)
 	if err != nil {
 		return nil, fmt.Errorf("old object: %w", err)
 	}
@@ -171,11 +171,11 @@ func termOf(value any) (*ast.Term, error) {
 }
 
 // parseObject parses an object of the request; nil when there is none.
-func parseObject(request *Request, raw []byte) (*ast.Term, error) {
+func parseObject(request *Request, raw []byte, skipManagedFields bool) (*ast.Term, error) {
 	if isAbsent(raw) {
 		return nil, nil
 	}
-	value, err := ParseJSON(raw)
+	value, err := parseJSON(raw, skipManagedFields)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package policies
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,6 +18,10 @@ type trial struct {
 	parameters *ast.Term
 	// exception lets the request pass; it is kept because it ends soon.
 	exception *v1.PolicyException
+}
+
+func (t trial) readsManagedFields() bool {
+	return t.policy.rule != nil && t.policy.rule.reads.managedFields
 }
 
 // judgement is the work of judging one request.
@@ -104,7 +109,7 @@ func (j *judgement) try(ctx context.Context, trials []trial) {
 	if j.labelsErr == nil {
 		known = j.labels
 	}
-	in, err := newInput(j.request, known)
+	in, err := newInput(j.request, known, !slices.ContainsFunc(trials, trial.readsManagedFields))
 	if err != nil {
 		j.failAll(trials, ReasonInput, err.Error())
 		return

@@ -13,6 +13,8 @@ type reads struct {
 	// document tells that the rule reads members of the object at the top of
 	// the input, as rules written for conftest do.
 	document bool
+	// managedFields tells that the rule may look at metadata.managedFields.
+	managedFields bool
 }
 
 // inputMembers are the members that the input has for every policy.
@@ -35,15 +37,18 @@ func (r *reads) add(ref ast.Ref) {
 	member, ok := memberName(ref, 1)
 	switch {
 	case !ok:
-		r.user, r.namespace, r.document = true, true, true
+		*r = reads{user: true, namespace: true, document: true, managedFields: true}
 	case member == "user":
 		r.user = true
 	case member == "namespace":
 		r.namespace = true
+	case member == "object", member == "oldObject":
+		r.addObject(ref, 2)
 	case member == "review":
 		r.addReview(ref)
 	case !slices.Contains(inputMembers, member):
 		r.document = true
+		r.addObject(ref, 1)
 	}
 }
 
@@ -51,12 +56,27 @@ func (r *reads) addReview(ref ast.Ref) {
 	member, ok := memberName(ref, 2)
 	switch {
 	case !ok:
-		r.user, r.namespace = true, true
+		r.user, r.namespace, r.managedFields = true, true, true
 	case member == "userInfo":
 		r.user = true
 	case member == "namespaceObject":
 		r.namespace = true
+	case member == "object", member == "oldObject":
+		r.addObject(ref, 3)
 	}
+}
+
+// addObject looks at what a reference takes from an object, whose members are
+// named at a position of the reference.
+func (r *reads) addObject(ref ast.Ref, position int) {
+	member, ok := memberName(ref, position)
+	if ok && member != "metadata" {
+		return
+	}
+	if inMetadata, known := memberName(ref, position+1); ok && known && inMetadata != "managedFields" {
+		return
+	}
+	r.managedFields = true
 }
 
 // memberName returns the constant at a position of a reference, if there is one.
