@@ -3,7 +3,6 @@ package policies
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"k8s.io/apimachinery/pkg/labels"
@@ -18,10 +17,6 @@ type trial struct {
 	parameters *ast.Term
 	// exception lets the request pass; it is kept because it ends soon.
 	exception *v1.PolicyException
-}
-
-func (t trial) readsManagedFields() bool {
-	return t.policy.rule != nil && t.policy.rule.reads.managedFields
 }
 
 // judgement is the work of judging one request.
@@ -109,7 +104,13 @@ func (j *judgement) try(ctx context.Context, trials []trial) {
 	if j.labelsErr == nil {
 		known = j.labels
 	}
-	in, err := newInput(j.request, known, !slices.ContainsFunc(trials, trial.readsManagedFields))
+	var needs reads
+	for _, t := range trials {
+		if t.policy.rule != nil {
+			needs = needs.and(t.policy.rule.reads)
+		}
+	}
+	in, err := newInput(j.request, known, needs)
 	if err != nil {
 		j.failAll(trials, ReasonInput, err.Error())
 		return

@@ -10,6 +10,7 @@ import (
 type reads struct {
 	user      bool
 	namespace bool
+	review    bool
 	// document tells that the rule reads members of the object at the top of
 	// the input, as rules written for conftest do.
 	document bool
@@ -37,7 +38,7 @@ func (r *reads) add(ref ast.Ref) {
 	member, ok := memberName(ref, 1)
 	switch {
 	case !ok:
-		*r = reads{user: true, namespace: true, document: true, managedFields: true}
+		*r = reads{user: true, namespace: true, review: true, document: true, managedFields: true}
 	case member == "user":
 		r.user = true
 	case member == "namespace":
@@ -53,6 +54,7 @@ func (r *reads) add(ref ast.Ref) {
 }
 
 func (r *reads) addReview(ref ast.Ref) {
+	r.review = true
 	member, ok := memberName(ref, 2)
 	switch {
 	case !ok:
@@ -86,4 +88,15 @@ func memberName(ref ast.Ref, position int) (string, bool) {
 	}
 	name, ok := ref[position].Value.(ast.String)
 	return string(name), ok
+}
+
+// and returns what either of two rules reads.
+func (r reads) and(other reads) reads {
+	return reads{
+		user:          r.user || other.user,
+		namespace:     r.namespace || other.namespace,
+		review:        r.review || other.review,
+		document:      r.document || other.document,
+		managedFields: r.managedFields || other.managedFields,
+	}
 }

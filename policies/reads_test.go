@@ -7,7 +7,7 @@ import (
 )
 
 func TestReads(t *testing.T) {
-	all := reads{user: true, namespace: true, document: true, managedFields: true}
+	all := reads{user: true, namespace: true, review: true, document: true, managedFields: true}
 	for body, want := range map[string]reads{
 		`input.object.spec.roles[_].name`:                                 {},
 		`input.object.metadata.labels.team`:                               {},
@@ -19,11 +19,11 @@ func TestReads(t *testing.T) {
 		`k := "managedFields"; input.object.metadata[k]`:                  {managedFields: true},
 		`m := input.object.metadata; m.managedFields`:                     {managedFields: true},
 		`object.get(input.object, ["metadata", "managedFields"], 1) == 1`: {managedFields: true},
-		`input.review.object.metadata.name`:                               {},
-		`input.review.oldObject.metadata`:                                 {managedFields: true},
-		`input.review.userInfo.username`:                                  {user: true},
-		`input.review.namespaceObject.metadata`:                           {namespace: true},
-		`input.review`:                                                    {user: true, namespace: true, managedFields: true},
+		`input.review.object.metadata.name`:                               {review: true},
+		`input.review.oldObject.metadata`:                                 {review: true, managedFields: true},
+		`input.review.userInfo.username`:                                  {review: true, user: true},
+		`input.review.namespaceObject.metadata`:                           {review: true, namespace: true},
+		`input.review`:                                                    {review: true, user: true, namespace: true, managedFields: true},
 		`input.metadata.name`:                                             {document: true},
 		`input.metadata`:                                                  {document: true, managedFields: true},
 		`input.user`:                                                      {user: true},
