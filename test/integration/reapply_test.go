@@ -1,0 +1,54 @@
+package integration
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/penstock-dev/penstock/test/cluster"
+)
+
+var _ = Describe("re-applying", func() {
+	samples := func() map[string]string {
+		root, err := cluster.ModuleRoot()
+		Expect(err).NotTo(HaveOccurred())
+		files, err := filepath.Glob(filepath.Join(root, "config/samples/*.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		all := map[string]string{"alpha": alphaJob("again"), "hub": hubJob("again"), "lower case": alphaJob("again", "Worker:", "worker:")}
+		for _, file := range files {
+			if strings.HasPrefix(filepath.Base(file), "refused") {
+				continue
+			}
+			content, err := os.ReadFile(file)
+			Expect(err).NotTo(HaveOccurred())
+			all[filepath.Base(file)] = string(content)
+		}
+		Expect(len(all)).To(BeNumerically(">", 3))
+		return all
+	}
+
+	DescribeTable("an unchanged manifest changes nothing", func(ctx context.Context, args ...string) {
+		for name, manifest := range samples() {
+			ns := newNamespace(ctx, nil)
+			apply := append([]string{"apply", "-n", ns, "-f", "-"}, args...)
+			mustKubectl(ctx, manifest, apply...)
+			// What the loop writes is status; let it come to rest first.
+			var before string
+			Eventually(func(g Gomega) {
+				before = mustKubectl(ctx, "", "get", "-n", ns, "tj", "-o", `jsonpath={range .items[*]}{.status.phase}{"="}{.metadata.resourceVersion}{end}`)
+				g.Expect(before).To(Or(HavePrefix("Creating="), HavePrefix("Suspended=")), name)
+			}).WithContext(ctx).Should(Succeed())
+			Consistently(func() string {
+				mustKubectl(ctx, manifest, apply...)
+				return mustKubectl(ctx, "", "get", "-n", ns, "tj", "-o", `jsonpath={range .items[*]}{.status.phase}{"="}{.metadata.resourceVersion}{end}`)
+			}, "500ms").Should(Equal(before), name)
+		}
+	},
+		Entry("client-side"),
+		Entry("server-side", "--server-side"),
+	)
+})
