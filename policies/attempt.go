@@ -17,7 +17,7 @@ const grace = 50 * time.Millisecond
 
 var (
 	errLabelsUnknown = errors.New("the caller gave none")
-	errDeadline      = errors.New("out of time")
+	errRequestOver   = errors.New("the time of the request was over before it had finished")
 )
 
 // result is what one policy says, or why it says nothing.
@@ -93,7 +93,9 @@ func (a *attempt) collect(ctx context.Context, w *worker, trials []trial, patien
 			overdue.Reset(grace)
 		case <-overdue.C:
 			w.abandoned.Store(true)
-			a.settle(trials[i], result{reason: ReasonDeadline, err: errDeadline, took: patience})
+			late := a.late(ctx)
+			late.took = patience
+			a.settle(trials[i], late)
 			return i + 1
 		}
 	}
@@ -107,14 +109,19 @@ func (a *attempt) settle(t trial, result result) {
 		j.snapshot.limits.Observer.Evaluated(t.policy.name, outcome, result.took)
 		return
 	}
-	message := result.err.Error()
-	if result.reason == ReasonDeadline {
-		message = fmt.Sprintf("it did not finish within %s", j.snapshot.limits.Deadline)
-	}
 	j.verdict.Errors = append(j.verdict.Errors, PolicyError{
-		Policy: t.policy.name, Reason: result.reason, Message: message, Action: t.policy.onError,
+		Policy: t.policy.name, Reason: result.reason, Message: result.err.Error(), Action: t.onError(),
 	})
 	j.snapshot.limits.Observer.Evaluated(t.policy.name, Outcome(result.reason), result.took)
+}
+
+// late is the result of a policy that was cut, by its own deadline or with the
+// request.
+func (a *attempt) late(ctx context.Context) result {
+	if ctx.Err() != nil {
+		return result{reason: ReasonDeadline, err: errRequestOver}
+	}
+	return result{reason: ReasonDeadline, err: fmt.Errorf("it did not finish within %s", a.judgement.snapshot.limits.Deadline)}
 }
 
 // worker evaluates trials in turn on a goroutine of its own. When it hangs in
@@ -145,7 +152,7 @@ func (w *worker) work(ctx context.Context, trials []trial) {
 // evaluate runs one policy until its deadline.
 func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
 	if ctx.Err() != nil {
-		return result{reason: ReasonDeadline, err: errDeadline}
+		return w.attempt.late(ctx)
 	}
 	cancel := topdown.NewCancel()
 	timer := time.AfterFunc(w.attempt.judgement.snapshot.limits.Deadline, cancel.Cancel)
@@ -160,7 +167,7 @@ func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
 	findings, err := w.eval.run(ctx, t.policy.rule, t.parameters, cancel)
 	if err != nil {
 		if cancel.Cancelled() || topdown.IsCancel(err) {
-			return result{reason: ReasonDeadline, err: errDeadline}
+			return w.attempt.late(ctx)
 		}
 		return result{reason: ReasonRuntime, err: err}
 	}

@@ -19,6 +19,15 @@ type trial struct {
 	exception *v1.PolicyException
 }
 
+// onError is what an error does: what a violation would do under failurePolicy
+// Fail, and no more than warn under Ignore or an exception.
+func (t trial) onError() v1.PolicyAction {
+	if t.action == v1.ActionDeny && (t.policy.ignoreErrors || t.exception != nil) {
+		return v1.ActionWarn
+	}
+	return t.action
+}
+
 // judgement is the work of judging one request.
 type judgement struct {
 	snapshot *Snapshot
@@ -56,7 +65,7 @@ func (j *judgement) trials(found []*Policy) []trial {
 			continue
 		}
 		if j.labelsErr != nil && policy.needsLabels() {
-			j.fail(policy, ReasonNamespace, fmt.Sprintf("the labels of namespace %s are not known: %v", j.request.Namespace, j.labelsErr))
+			j.fail(trial{policy: policy, action: policy.settings.action}, ReasonNamespace, fmt.Sprintf("the labels of namespace %s are not known: %v", j.request.Namespace, j.labelsErr))
 			continue
 		}
 		if j.request.Namespace != "" && !policy.matcher.namespaceSelector.Matches(j.labels) {
@@ -141,9 +150,9 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		}
 		switch {
 		case p.rule == nil:
-			j.fail(p, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
+			j.fail(t, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
 		case p.inventory:
-			j.fail(p, ReasonInventory, "the inventory that it reads is not available")
+			j.fail(t, ReasonInventory, "the inventory that it reads is not available")
 		case !j.request.UserKnown && p.rule.reads.user:
 			j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, p.name)
 		default:
@@ -185,15 +194,16 @@ func violation(policy string, action v1.PolicyAction, one finding) Violation {
 	return Violation{Policy: policy, Message: one.message, Field: one.field, Fix: one.fix, Action: action}
 }
 
-func (j *judgement) fail(policy *Policy, reason ErrorReason, message string) {
+// fail records that a policy was not evaluated.
+func (j *judgement) fail(t trial, reason ErrorReason, message string) {
 	j.verdict.Errors = append(j.verdict.Errors, PolicyError{
-		Policy: policy.name, Reason: reason, Message: message, Action: policy.onError,
+		Policy: t.policy.name, Reason: reason, Message: message, Action: t.onError(),
 	})
-	j.snapshot.limits.Observer.Evaluated(policy.name, Outcome(reason), 0)
+	j.snapshot.limits.Observer.Evaluated(t.policy.name, Outcome(reason), 0)
 }
 
 func (j *judgement) failAll(trials []trial, reason ErrorReason, message string) {
 	for _, t := range trials {
-		j.fail(t.policy, reason, message)
+		j.fail(t, reason, message)
 	}
 }

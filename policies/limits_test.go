@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
@@ -146,5 +147,27 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	defer cancelFresh()
 	if failed := engine.Snapshot().Judge(fresh, createRequest(trainingJob)).Failed(); len(failed) != 1 || failed[0].Reason != policies.ReasonDeadline {
 		t.Errorf("got %+v, want the slot back", failed)
+	}
+}
+
+func TestErrorsDoNoMoreThanViolationsWould(t *testing.T) {
+	excepted := func(spec *v1.WorkloadPolicySpec) {
+		spec.Exceptions = []v1.PolicyException{{Namespaces: []string{"team"}, Until: metav1.NewTime(now.Add(time.Hour)), Reason: "migration"}}
+	}
+	for name, tc := range map[string]struct {
+		mods []func(*v1.WorkloadPolicySpec)
+		want v1.PolicyAction
+	}{
+		"Deny, Fail":                    {nil, v1.ActionDeny},
+		"Deny, Ignore":                  {[]func(*v1.WorkloadPolicySpec){ignoreFailure}, v1.ActionWarn},
+		"Warn, Fail":                    {[]func(*v1.WorkloadPolicySpec){action(v1.ActionWarn)}, v1.ActionWarn},
+		"Audit, Fail":                   {[]func(*v1.WorkloadPolicySpec){action(v1.ActionAudit)}, v1.ActionAudit},
+		"Audit, Ignore":                 {[]func(*v1.WorkloadPolicySpec){action(v1.ActionAudit), ignoreFailure}, v1.ActionAudit},
+		"an exception in its last week": {[]func(*v1.WorkloadPolicySpec){excepted}, v1.ActionWarn},
+	} {
+		verdict := judge(t, policy("p", conflicts, tc.mods...), createRequest(trainingJob))
+		if len(verdict.Errors) != 1 || verdict.Errors[0].Action != tc.want {
+			t.Errorf("%s: got %v, want %s", name, verdict.Errors, tc.want)
+		}
 	}
 }

@@ -20,8 +20,8 @@ type Policy struct {
 	matcher    matcher
 	settings   *settings
 	exceptions []v1.PolicyException
-	// onError is what an error does to a request.
-	onError v1.PolicyAction
+	// ignoreErrors is failurePolicy Ignore.
+	ignoreErrors bool
 	// inventory tells that the rule reads cluster objects.
 	inventory bool
 	// rule is nil when the policy did not compile.
@@ -53,7 +53,6 @@ func compile(policy *v1.WorkloadPolicy) (*Policy, *CompileError) {
 		generation: policy.Generation,
 		digest:     specDigest(spec),
 		exceptions: spec.Exceptions,
-		onError:    v1.ActionDeny,
 		inventory:  len(spec.Inventory) > 0,
 	}
 	var faults, more field.ErrorList
@@ -64,7 +63,7 @@ func compile(policy *v1.WorkloadPolicy) (*Policy, *CompileError) {
 	switch spec.FailurePolicy {
 	case "", v1.FailurePolicyFail:
 	case v1.FailurePolicyIgnore:
-		p.onError = v1.ActionWarn
+		p.ignoreErrors = true
 	default:
 		faults = append(faults, field.NotSupported(path.Child("failurePolicy"), spec.FailurePolicy,
 			[]v1.PolicyFailurePolicy{v1.FailurePolicyFail, v1.FailurePolicyIgnore}))
