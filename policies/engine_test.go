@@ -71,6 +71,18 @@ func TestUnchangedSpecsAreNotCompiledAgain(t *testing.T) {
 	}
 }
 
+func TestParametersCanBeChangedAlone(t *testing.T) {
+	const echo = "package p\nviolation contains sprintf(\"%v\", [input.parameters.n]) if true"
+	engine := engineWith(t, policies.Options{}, policy("p", echo, parameters(`{"n":1}`)))
+	if err := engine.Set(policy("p", echo, parameters(`{"n":2}`))); err != nil {
+		t.Fatal(err)
+	}
+	verdict := engine.Snapshot().Judge(t.Context(), createRequest(trainingJob))
+	if len(verdict.Violations) != 1 || verdict.Violations[0].Message != "2" {
+		t.Errorf("got %v", verdict.Violations)
+	}
+}
+
 func TestDigestIsThatOfThePoliciesInForce(t *testing.T) {
 	a, b := policy("a", alwaysFails), policy("b", alwaysFails)
 	one := engineWith(t, policies.Options{}, a, b).Snapshot()
