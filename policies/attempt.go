@@ -12,10 +12,7 @@ import (
 // such as a regular expression over a megabyte.
 const grace = 50 * time.Millisecond
 
-var (
-	errLabelsUnknown = errors.New("the caller gave none")
-	errRequestOver   = errors.New("the time of the request was over before it had finished")
-)
+var errRequestOver = errors.New("the time of the request was over before it had finished")
 
 // result is what one policy says, or why it says nothing.
 type result struct {

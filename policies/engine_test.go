@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
@@ -127,7 +128,7 @@ func TestOneRequestSeesOneSnapshot(t *testing.T) {
 			}),
 		}
 	}
-	engine := engineWith(t, policies.Options{Concurrency: 8}, generation("one")...)
+	engine := engineWith(t, policies.Options{Concurrency: 8, Deadline: time.Minute}, generation("one")...)
 	stop := make(chan struct{})
 	var judges sync.WaitGroup
 	for range 4 {

@@ -34,6 +34,8 @@ type judgement struct {
 	request  *Request
 	verdict  Verdict
 
+	// labels of the namespace; nil when they are not known, with labelsErr if
+	// that is because reading them failed.
 	labels    labels.Set
 	labelsErr error
 }
@@ -64,8 +66,8 @@ func (j *judgement) trials(found []*Policy) []trial {
 		if policy.matcher.excludes(j.request) {
 			continue
 		}
-		if j.labelsErr != nil && policy.needsLabels() {
-			j.fail(trial{policy: policy, action: policy.settings.action}, ReasonNamespace, fmt.Sprintf("the labels of namespace %s are not known: %v", j.request.Namespace, j.labelsErr))
+		if j.labels == nil && policy.needsLabels() {
+			j.withoutLabels(policy)
 			continue
 		}
 		if j.request.Namespace != "" && !policy.matcher.namespaceSelector.Matches(j.labels) {
@@ -87,14 +89,28 @@ func (j *judgement) readLabels() {
 	switch {
 	case j.request.Namespace == "":
 		j.labels = labels.Set{}
-	case j.request.NamespaceLabels == nil:
-		j.labelsErr = errLabelsUnknown
-	default:
+	case j.request.NamespaceLabels != nil:
 		j.labels, j.labelsErr = j.request.NamespaceLabels()
-		if j.labelsErr == nil && j.labels == nil {
+		if j.labelsErr != nil {
+			j.labels = nil
+		} else if j.labels == nil {
 			j.labels = labels.Set{}
 		}
 	}
+}
+
+// withoutLabels records that a policy needs labels that are not there.
+func (j *judgement) withoutLabels(policy *Policy) {
+	if j.labelsErr == nil {
+		j.notEvaluated(policy, fmt.Sprintf("it depends on the labels of namespace %s, which are not known", j.request.Namespace))
+		return
+	}
+	j.fail(trial{policy: policy, action: policy.settings.action}, ReasonNamespace,
+		fmt.Sprintf("the labels of namespace %s could not be read: %v", j.request.Namespace, j.labelsErr))
+}
+
+func (j *judgement) notEvaluated(policy *Policy, reason string) {
+	j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, NotEvaluated{Policy: policy.name, Reason: reason})
 }
 
 // needsLabels reports whether the verdict may depend on the namespace's labels.
@@ -109,17 +125,13 @@ func (j *judgement) try(ctx context.Context, trials []trial) {
 		j.failAll(trials, ReasonInput, fmt.Sprintf("the request holds %d bytes and at most %d are judged", size, limit))
 		return
 	}
-	var known labels.Set
-	if j.labelsErr == nil {
-		known = j.labels
-	}
 	var needs reads
 	for _, t := range trials {
 		if t.policy.rule != nil {
 			needs = needs.and(t.policy.rule.reads)
 		}
 	}
-	in, err := newInput(j.request, known, needs)
+	in, err := newInput(j.request, j.labels, needs)
 	if err != nil {
 		j.failAll(trials, ReasonInput, err.Error())
 		return
@@ -154,7 +166,7 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		case p.inventory:
 			j.fail(t, ReasonInventory, "the inventory that it reads is not available")
 		case !j.request.UserKnown && p.rule.reads.user:
-			j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, p.name)
+			j.notEvaluated(p, "it reads the user, who is not known")
 		default:
 			ready = append(ready, t)
 		}
