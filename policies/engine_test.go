@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
@@ -71,6 +72,18 @@ func TestUnchangedSpecsAreNotCompiledAgain(t *testing.T) {
 	}
 }
 
+func TestParametersCanBeChangedAlone(t *testing.T) {
+	const echo = "package p\nviolation contains sprintf(\"%v\", [input.parameters.n]) if true"
+	engine := engineWith(t, policies.Options{}, policy("p", echo, parameters(`{"n":1}`)))
+	if err := engine.Set(policy("p", echo, parameters(`{"n":2}`))); err != nil {
+		t.Fatal(err)
+	}
+	verdict := engine.Snapshot().Judge(t.Context(), createRequest(trainingJob))
+	if len(verdict.Violations) != 1 || verdict.Violations[0].Message != "2" {
+		t.Errorf("got %v", verdict.Violations)
+	}
+}
+
 func TestDigestIsThatOfThePoliciesInForce(t *testing.T) {
 	a, b := policy("a", alwaysFails), policy("b", alwaysFails)
 	one := engineWith(t, policies.Options{}, a, b).Snapshot()
@@ -115,7 +128,7 @@ func TestOneRequestSeesOneSnapshot(t *testing.T) {
 			}),
 		}
 	}
-	engine := engineWith(t, policies.Options{Concurrency: 8}, generation("one")...)
+	engine := engineWith(t, policies.Options{Concurrency: 8, Deadline: time.Minute}, generation("one")...)
 	stop := make(chan struct{})
 	var judges sync.WaitGroup
 	for range 4 {

@@ -60,7 +60,7 @@ func (in *input) asOld() *input {
 		review := in.review.Value.(ast.Object)
 		members := ast.NewObjectWithCapacity(review.Len())
 		review.Foreach(func(key, value *ast.Term) { members.Insert(key, value) })
-		members.Insert(ast.InternedTerm("object"), in.oldObject)
+		members.Insert(stringTerm("object"), in.oldObject)
 		old.review = ast.NewTerm(members)
 	}
 	return &old
@@ -71,7 +71,7 @@ func (in *input) forPolicy(reads reads, parameters *ast.Term) *ast.Term {
 	pairs := make([][2]*ast.Term, 0, 7)
 	add := func(name string, value *ast.Term) {
 		if value != nil {
-			pairs = append(pairs, [2]*ast.Term{ast.InternedTerm(name), value})
+			pairs = append(pairs, [2]*ast.Term{stringTerm(name), value})
 		}
 	}
 	add("object", in.object)
@@ -101,7 +101,7 @@ func (in *input) reviewTerm(request *Request, namespace labels.Set) (*ast.Term, 
 	review := ast.NewObjectWithCapacity(16)
 	add := func(name string, value *ast.Term) {
 		if value != nil {
-			review.Insert(ast.InternedTerm(name), value)
+			review.Insert(stringTerm(name), value)
 		}
 	}
 	text := func(name, value string) {
@@ -129,18 +129,18 @@ func (in *input) reviewTerm(request *Request, namespace labels.Set) (*ast.Term, 
 	}
 	if namespace != nil {
 		metadata := ast.ObjectTerm(
-			ast.Item(ast.InternedTerm("name"), ast.StringTerm(request.Namespace)),
-			ast.Item(ast.InternedTerm("labels"), labelsTerm(namespace)))
-		add("namespaceObject", ast.ObjectTerm(ast.Item(ast.InternedTerm("metadata"), metadata)))
+			ast.Item(stringTerm("name"), ast.StringTerm(request.Namespace)),
+			ast.Item(stringTerm("labels"), labelsTerm(namespace)))
+		add("namespaceObject", ast.ObjectTerm(ast.Item(stringTerm("metadata"), metadata)))
 	}
 	return ast.NewTerm(review), nil
 }
 
 func gvTerm(group, version, name, value string) *ast.Term {
 	return ast.ObjectTerm(
-		ast.Item(ast.InternedTerm("group"), ast.StringTerm(group)),
-		ast.Item(ast.InternedTerm("version"), ast.StringTerm(version)),
-		ast.Item(ast.InternedTerm(name), ast.StringTerm(value)))
+		ast.Item(stringTerm("group"), ast.StringTerm(group)),
+		ast.Item(stringTerm("version"), ast.StringTerm(version)),
+		ast.Item(stringTerm(name), ast.StringTerm(value)))
 }
 
 // namespaceTerm is input.namespace; cluster-scoped objects have none.
@@ -149,8 +149,8 @@ func namespaceTerm(request *Request, namespace labels.Set) *ast.Term {
 		return nil
 	}
 	return ast.ObjectTerm(
-		ast.Item(ast.InternedTerm("name"), ast.StringTerm(request.Namespace)),
-		ast.Item(ast.InternedTerm("labels"), labelsTerm(namespace)))
+		ast.Item(stringTerm("name"), ast.StringTerm(request.Namespace)),
+		ast.Item(stringTerm("labels"), labelsTerm(namespace)))
 }
 
 func labelsTerm(set labels.Set) *ast.Term {

@@ -220,31 +220,44 @@ func TestSecretsDoNotReachRego(t *testing.T) {
 
 func TestNamespaceLabels(t *testing.T) {
 	tests := map[string]struct {
-		policy     *v1.WorkloadPolicy
-		wantReason policies.ErrorReason // none: judged
+		policy *v1.WorkloadPolicy
+		needed bool
 	}{
-		"a policy that does not look at the namespace is judged": {policy: policy("p", alwaysFails)},
-		"a selector needs them": {
-			policy: policy("p", alwaysFails, func(spec *v1.WorkloadPolicySpec) {
-				spec.Match.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}
-			}),
-			wantReason: policies.ReasonNamespace,
+		"a policy that does not look at the namespace": {policy: policy("p", alwaysFails)},
+		"a selector": {
+			policy: policy("p", alwaysFails, func(spec *v1.WorkloadPolicySpec) { spec.Match.NamespaceSelector = tier("research") }),
+			needed: true,
 		},
-		"a rule that reads them needs them": {
-			policy:     policy("p", "package p\nviolation contains \"no\" if not input.namespace.labels.owner"),
-			wantReason: policies.ReasonNamespace,
+		"an override": {
+			policy: policy("p", alwaysFails, func(spec *v1.WorkloadPolicySpec) {
+				spec.Overrides = []v1.PolicyOverride{{NamespaceSelector: tier("production"), Action: v1.ActionWarn}}
+			}),
+			needed: true,
+		},
+		"a rule that reads them": {
+			policy: policy("p", "package p\nviolation contains \"no\" if not input.namespace.labels.owner"),
+			needed: true,
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			request := createRequest(trainingJob)
 			request.NamespaceLabels = func() (map[string]string, error) { return nil, errors.New("no such namespace") }
-			verdict := judge(t, tc.policy, request)
-			switch {
-			case tc.wantReason == "" && len(verdict.Denied()) != 1:
-				t.Errorf("got %+v", verdict)
-			case tc.wantReason != "" && (len(verdict.Failed()) != 1 || verdict.Failed()[0].Reason != tc.wantReason):
-				t.Errorf("got %+v", verdict)
+			failing := judge(t, tc.policy, request)
+			if failed := failing.Failed(); tc.needed && (len(failed) != 1 || failed[0].Reason != policies.ReasonNamespace) {
+				t.Errorf("labels that cannot be read: got %+v", failing)
+			}
+			request.NamespaceLabels = nil
+			unknown := judge(t, tc.policy, request)
+			if tc.needed && len(unknown.NotEvaluated) != 1 {
+				t.Errorf("labels that nobody knows: got %+v", unknown)
+			}
+			if !tc.needed && (len(failing.Denied()) != 1 || len(unknown.Denied()) != 1) {
+				t.Errorf("got %+v and %+v", failing, unknown)
+			}
+			request.Namespace = ""
+			if clusterScoped := judge(t, tc.policy, request); len(clusterScoped.Judged) != 1 {
+				t.Errorf("a cluster-scoped object: got %+v", clusterScoped)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
@@ -18,6 +19,8 @@ const (
 	loops = "package p\nviolation contains \"x\" if { some i, j in numbers.range(1, 100000); some k in numbers.range(1, 100000); i * k == -j }"
 	// hangs stays in one call of a builtin, which nothing can cut.
 	hangs = "package p\nviolation contains \"x\" if regex.match(\"(a{1,30}b?){1,30}c\", input.object.spec.blob)"
+	// loopsOnDemand loops when the object says so.
+	loopsOnDemand = "package p\nviolation contains \"x\" if { input.object.spec.loop; some i, j in numbers.range(1, 100000); some k in numbers.range(1, 100000); i * k == -j }"
 	// conflicts is an error at run time.
 	conflicts = "package p\nx := 1 if input.object\nx := 2 if input.object\nviolation contains \"x\" if x == 1"
 )
@@ -38,7 +41,7 @@ func (o *outcomes) Evaluated(policy string, outcome policies.Outcome, _ time.Dur
 }
 
 func TestPoliciesAreCut(t *testing.T) {
-	blob := []byte(`{"spec":{"blob":"` + strings.Repeat("a", 50_000) + `"}}`)
+	blob := []byte(`{"spec":{"blob":"` + strings.Repeat("a", 100_000) + `"}}`)
 	tests := map[string]struct {
 		rego       string
 		object     []byte
@@ -58,7 +61,7 @@ func TestPoliciesAreCut(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			seen := &outcomes{}
-			tc.options.Deadline, tc.options.Observer = 100*time.Millisecond, seen
+			tc.options.Deadline, tc.options.Observer = 250*time.Millisecond, seen
 			engine := engineWith(t, tc.options,
 				policy("bad-fail", tc.rego),
 				policy("bad-ignore", tc.rego, ignoreFailure),
@@ -66,7 +69,7 @@ func TestPoliciesAreCut(t *testing.T) {
 			)
 			start := time.Now()
 			verdict := engine.Snapshot().Judge(t.Context(), createRequest(tc.object))
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > 10*time.Second {
 				t.Errorf("took %s", took)
 			}
 			got := map[string]v1.PolicyAction{}
@@ -102,17 +105,18 @@ func TestPoliciesAreCut(t *testing.T) {
 }
 
 func TestOneRequestsTroubleIsItsOwn(t *testing.T) {
-	engine := engineWith(t, policies.Options{Deadline: 50 * time.Millisecond},
-		policy("p", "package p\nviolation contains \"x\" if { input.object.spec.loop; some i, j in numbers.range(1, 100000); some k in numbers.range(1, 100000); i * k == -j }"))
+	engine := engineWith(t, policies.Options{Deadline: 250 * time.Millisecond}, policy("p", loopsOnDemand))
 	for range 3 {
-		if verdict := engine.Snapshot().Judge(t.Context(), createRequest([]byte(`{"spec":{"loop":true}}`))); verdict.Allowed() {
+		if verdict := engine.Snapshot().Judge(t.Context(), createRequest(looping)); verdict.Allowed() {
 			t.Fatal("a loop is admitted")
 		}
-		if verdict := engine.Snapshot().Judge(t.Context(), createRequest([]byte(`{"spec":{}}`))); !verdict.Allowed() {
+		if verdict := engine.Snapshot().Judge(t.Context(), createRequest(trainingJob)); !verdict.Allowed() {
 			t.Fatalf("the policy is disabled for others: %+v", verdict)
 		}
 	}
 }
+
+var looping = []byte(`{"spec":{"loop":true}}`)
 
 func TestJudgeEndsWithTheRequest(t *testing.T) {
 	engine := engineWith(t, policies.Options{Deadline: time.Minute}, policy("a", loops), policy("b", alwaysFails))
@@ -120,7 +124,7 @@ func TestJudgeEndsWithTheRequest(t *testing.T) {
 	defer cancel()
 	start := time.Now()
 	verdict := engine.Snapshot().Judge(ctx, createRequest(trainingJob))
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("took %s", took)
 	}
 	if len(verdict.Failed()) != 2 {
@@ -129,22 +133,48 @@ func TestJudgeEndsWithTheRequest(t *testing.T) {
 }
 
 func TestConcurrencyIsBounded(t *testing.T) {
-	engine := engineWith(t, policies.Options{Deadline: time.Minute, Concurrency: 1}, policy("a", loops))
+	engine := engineWith(t, policies.Options{Deadline: time.Minute, Concurrency: 1}, policy("a", loopsOnDemand))
 	occupied, release := context.WithCancel(t.Context())
 	done := make(chan policies.Verdict)
-	go func() { done <- engine.Snapshot().Judge(occupied, createRequest(trainingJob)) }()
-	time.Sleep(50 * time.Millisecond) // until the slot is taken
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	verdict := engine.Snapshot().Judge(ctx, createRequest(trainingJob))
-	if failed := verdict.Failed(); len(failed) != 1 || failed[0].Reason != policies.ReasonBusy {
-		t.Errorf("got %+v, want Busy", verdict)
+	go func() { done <- engine.Snapshot().Judge(occupied, createRequest(looping)) }()
+
+	// Until the slot is taken, which cannot be seen from here, requests pass.
+	busy := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		failed := engine.Snapshot().Judge(ctx, createRequest(trainingJob)).Failed()
+		return len(failed) == 1 && failed[0].Reason == policies.ReasonBusy
+	}
+	for deadline := time.Now().Add(10 * time.Second); !busy(); {
+		if time.Now().After(deadline) {
+			t.Fatal("a second request is evaluated beside the first")
+		}
 	}
 	release()
 	<-done
-	fresh, cancelFresh := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancelFresh()
-	if failed := engine.Snapshot().Judge(fresh, createRequest(trainingJob)).Failed(); len(failed) != 1 || failed[0].Reason != policies.ReasonDeadline {
-		t.Errorf("got %+v, want the slot back", failed)
+	if verdict := engine.Snapshot().Judge(t.Context(), createRequest(trainingJob)); !verdict.Allowed() {
+		t.Errorf("the slot is not given back: %+v", verdict)
+	}
+}
+
+func TestErrorsDoNoMoreThanViolationsWould(t *testing.T) {
+	excepted := func(spec *v1.WorkloadPolicySpec) {
+		spec.Exceptions = []v1.PolicyException{{Namespaces: []string{"team"}, Until: metav1.NewTime(now.Add(time.Hour)), Reason: "migration"}}
+	}
+	for name, tc := range map[string]struct {
+		mods []func(*v1.WorkloadPolicySpec)
+		want v1.PolicyAction
+	}{
+		"Deny, Fail":                    {nil, v1.ActionDeny},
+		"Deny, Ignore":                  {[]func(*v1.WorkloadPolicySpec){ignoreFailure}, v1.ActionWarn},
+		"Warn, Fail":                    {[]func(*v1.WorkloadPolicySpec){action(v1.ActionWarn)}, v1.ActionWarn},
+		"Audit, Fail":                   {[]func(*v1.WorkloadPolicySpec){action(v1.ActionAudit)}, v1.ActionAudit},
+		"Audit, Ignore":                 {[]func(*v1.WorkloadPolicySpec){action(v1.ActionAudit), ignoreFailure}, v1.ActionAudit},
+		"an exception in its last week": {[]func(*v1.WorkloadPolicySpec){excepted}, v1.ActionWarn},
+	} {
+		verdict := judge(t, policy("p", conflicts, tc.mods...), createRequest(trainingJob))
+		if len(verdict.Errors) != 1 || verdict.Errors[0].Action != tc.want {
+			t.Errorf("%s: got %v, want %s", name, verdict.Errors, tc.want)
+		}
 	}
 }

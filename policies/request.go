@@ -32,9 +32,10 @@ type Request struct {
 	UserKnown bool
 
 	// NamespaceLabels returns the labels of the namespace. It is called at most
-	// once, and only for a request that some policy's index entry matches. Nil
-	// means that they are not known, which counts as an error for policies that
-	// depend on them.
+	// once, and only for a request that some policy's index entry matches. An
+	// error is one for the policies that depend on the labels. Nil means that
+	// nobody can know them, as in an offline check: such policies are then
+	// reported in Verdict.NotEvaluated.
 	NamespaceLabels func() (map[string]string, error)
 
 	// Object, OldObject and Options are JSON; empty or null when absent.

@@ -27,6 +27,7 @@ var reservedRoots = []string{"penstock", "inventory"}
 // own, and so a world of its own: whatever two policies call their packages
 // and rules, they cannot collide.
 type rule struct {
+	text     string
 	compiler *ast.Compiler
 	queries  []query
 	reads    reads
@@ -51,7 +52,7 @@ func compileRule(text string) (*rule, []RegoFault) {
 		return nil, faults
 	}
 	modules := map[string]*ast.Module{moduleName: module}
-	r := &rule{shared: importsLibrary(module)}
+	r := &rule{text: text, shared: importsLibrary(module)}
 	if r.shared {
 		maps.Copy(modules, sharedModules())
 	}

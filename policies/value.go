@@ -230,7 +230,18 @@ var commonStrings = internStrings(
 	"Memory", "sizeLimit", "terminationMessagePath", "terminationMessagePolicy",
 	"dnsPolicy", "schedulerName", "serviceAccountName",
 	"terminationGracePeriodSeconds",
+	"object", "oldObject", "user", "parameters", "review", "userInfo", "group",
+	"version", "resource", "subResource", "dryRun", "options",
+	"namespaceObject", "msg", "field", "fix", "main", "init", "sidecar",
 )
+
+// stringTerm is a term of a string, shared if it is a common one.
+func stringTerm(text string) *ast.Term {
+	if term, ok := commonStrings[text]; ok {
+		return term
+	}
+	return ast.StringTerm(text)
+}
 
 func internStrings(texts ...string) map[string]*ast.Term {
 	terms := make(map[string]*ast.Term, len(texts))

@@ -67,7 +67,8 @@ type PolicyError struct {
 	Policy  string
 	Reason  ErrorReason
 	Message string
-	// Action is the failure policy applied: Deny for Fail, Warn for Ignore.
+	// Action is the failure policy applied: under Fail the policy's own action,
+	// under Ignore at most Warn.
 	Action v1.PolicyAction
 }
 
@@ -105,8 +106,15 @@ type Verdict struct {
 	Errors []PolicyError
 	// Expiring are exceptions in their last week that let violations pass.
 	Expiring []Expiring
-	// NotEvaluated are policies that read the user of a request that has none.
-	NotEvaluated []string
+	// NotEvaluated are policies that depend on what is not known of the request.
+	NotEvaluated []NotEvaluated
+}
+
+// NotEvaluated is a policy that was not asked, because what it would answer
+// depends on something that the request does not say.
+type NotEvaluated struct {
+	Policy string
+	Reason string
 }
 
 // Denied returns the violations that refuse the request.
@@ -164,7 +172,7 @@ func (v Verdict) Warnings() []string {
 
 func (v *Verdict) sort() {
 	slices.Sort(v.Judged)
-	slices.Sort(v.NotEvaluated)
+	slices.SortFunc(v.NotEvaluated, func(a, b NotEvaluated) int { return cmp.Compare(a.Policy, b.Policy) })
 	v.Violations = sortedUnique(v.Violations)
 	v.Tolerated = sortedUnique(v.Tolerated)
 	slices.SortFunc(v.Errors, func(a, b PolicyError) int { return cmp.Compare(a.Policy, b.Policy) })
