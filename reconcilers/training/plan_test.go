@@ -263,6 +263,18 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+func TestGangIsNotPassedOverInSilence(t *testing.T) {
+	job := fixtures.TrainingJob("a", func(job *v1.TrainingJob) { job.Spec.Gang = &v1.Gang{Scheduler: "volcano"} })
+	result := Plan(job, plan.Observed{}, fixtures.Start)
+	c := meta.FindStatusCondition(result.Status.Conditions, v1.TrainingJobGangScheduledCondition)
+	if c == nil || c.Reason != v1.TrainingJobGangUnsupportedReason {
+		t.Errorf("condition %+v", c)
+	}
+	if got := result.Create[0].(*corev1.Pod).Spec.SchedulerName; got != "volcano" {
+		t.Errorf("schedulerName %q", got)
+	}
+}
+
 func deepCopies(pods []*corev1.Pod) []*corev1.Pod {
 	var copies []*corev1.Pod
 	for _, pod := range pods {
