@@ -14,19 +14,20 @@ type input struct {
 	object    *ast.Term
 	oldObject *ast.Term
 	operation *ast.Term
-	user      *ast.Term // nil when unknown
 	namespace *ast.Term
-	review    *ast.Term
+	// user and review are nil when no rule reads them; user also when unknown.
+	user   *ast.Term
+	review *ast.Term
 }
 
-// newInput parses the request. labels are those of its namespace, nil if not
-// known.
-func newInput(request *Request, namespace labels.Set) (*input, error) {
-	object, err := parseObject(request, request.Object)
+// newInput parses the request, as far as rules read it. namespace holds the
+// labels of its namespace, nil if they are not known.
+func newInput(request *Request, namespace labels.Set, needs reads) (*input, error) {
+	object, err := parseObject(request, request.Object, needs)
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
-	oldObject, err := parseObject(request, request.OldObject)
+	oldObject, err := parseObject(request, request.OldObject, needs)
 	if err != nil {
 		return nil, fmt.Errorf("old object: %w", err)
 	}
@@ -40,12 +41,14 @@ func newInput(request *Request, namespace labels.Set) (*input, error) {
 		operation: ast.StringTerm(string(request.Operation)),
 		namespace: namespaceTerm(request, namespace),
 	}
-	if request.UserKnown {
+	if request.UserKnown && needs.user {
 		if in.user, err = termOf(request.User); err != nil {
 			return nil, fmt.Errorf("user: %w", err)
 		}
 	}
-	in.review, err = in.reviewTerm(request, namespace)
+	if needs.review {
+		in.review, err = in.reviewTerm(request, namespace)
+	}
 	return in, err
 }
 
@@ -53,7 +56,8 @@ func newInput(request *Request, namespace labels.Set) (*input, error) {
 func (in *input) asOld() *input {
 	old := *in
 	old.object = in.oldObject
-	if review, ok := in.review.Value.(ast.Object); ok {
+	if in.review != nil {
+		review := in.review.Value.(ast.Object)
 		members := ast.NewObjectWithCapacity(review.Len())
 		review.Foreach(func(key, value *ast.Term) { members.Insert(key, value) })
 		members.Insert(ast.InternedTerm("object"), in.oldObject)
@@ -171,11 +175,11 @@ func termOf(value any) (*ast.Term, error) {
 }
 
 // parseObject parses an object of the request; nil when there is none.
-func parseObject(request *Request, raw []byte) (*ast.Term, error) {
+func parseObject(request *Request, raw []byte, needs reads) (*ast.Term, error) {
 	if isAbsent(raw) {
 		return nil, nil
 	}
-	value, err := ParseJSON(raw)
+	value, err := parseJSON(raw, !needs.managedFields)
 	if err != nil {
 		return nil, err
 	}

@@ -104,7 +104,13 @@ func (j *judgement) try(ctx context.Context, trials []trial) {
 	if j.labelsErr == nil {
 		known = j.labels
 	}
-	in, err := newInput(j.request, known)
+	var needs reads
+	for _, t := range trials {
+		if t.policy.rule != nil {
+			needs = needs.and(t.policy.rule.reads)
+		}
+	}
+	in, err := newInput(j.request, known, needs)
 	if err != nil {
 		j.failAll(trials, ReasonInput, err.Error())
 		return

@@ -79,14 +79,11 @@ func compileRule(text string) (*rule, []RegoFault) {
 // parseModule parses Rego v1, or v0 when the text is valid as v0 only.
 func parseModule(text string) (*ast.Module, ast.RegoVersion, []RegoFault) {
 	module, err := parseAs(text, ast.RegoV1)
-	if err == nil && module != nil {
+	if err == nil {
 		return module, ast.RegoV1, nil
 	}
-	if old, oldErr := parseAs(text, ast.RegoV0); oldErr == nil && old != nil {
+	if old, oldErr := parseAs(text, ast.RegoV0); oldErr == nil {
 		return old, ast.RegoV0, nil
-	}
-	if err == nil {
-		return nil, 0, []RegoFault{{1, 1, ast.ParseErr, "there is no package in the text"}}
 	}
 	return nil, 0, sortFaults(regoFaults(err))
 }
@@ -106,7 +103,7 @@ func checkModule(module *ast.Module) []RegoFault {
 		place.Line, place.Column = loc.Row, loc.Col
 	}
 	if root, ok := module.Package.Path[1].Value.(ast.String); ok && slices.Contains(reservedRoots, string(root)) {
-		place.Message = fmt.Sprintf("package %s is reserved: call it after the policy", root)
+		place.Message = fmt.Sprintf("package %s is reserved: call it after the policy", string(root))
 		return []RegoFault{place}
 	}
 	for _, r := range module.Rules {

@@ -90,6 +90,18 @@ func load(name string) (*v1.WorkloadPolicy, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy.Spec.Rego = string(text)
+	policy.Spec.Rego = untabbed(string(text))
 	return policy, nil
+}
+
+// untabbed indents by spaces. YAML cannot show a text with tabs as a block:
+// kubectl edit would offer the Rego as one quoted line.
+func untabbed(text string) string {
+	var spaced strings.Builder
+	for line := range strings.Lines(text) {
+		code := strings.TrimLeft(line, "\t")
+		spaced.WriteString(strings.Repeat("  ", len(line)-len(code)))
+		spaced.WriteString(code)
+	}
+	return spaced.String()
 }
