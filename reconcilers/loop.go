@@ -94,7 +94,9 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := p.delete(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	p.emit(p.result.Events...)
+	if p.fault == nil {
+		p.emit(p.result.Events...)
+	}
 	return ctrl.Result{RequeueAfter: p.next(written)}, nil
 }
 
@@ -132,7 +134,8 @@ func (p *pass[T, S]) refuse(ctx context.Context) (ctrl.Result, error) {
 // says so once; the status is the other's.
 func (l *loop[T, S]) isHandedOver(object T) bool {
 	manager := l.kind.ManagedBy(object)
-	if manager == nil || *manager == v1.ManagedByPenstock {
+	// The empty name is nobody's: validation says so.
+	if manager == nil || *manager == "" || *manager == v1.ManagedByPenstock {
 		return false
 	}
 	if l.handedOver.first(client.ObjectKeyFromObject(object), object.GetUID()) {

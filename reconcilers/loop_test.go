@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,7 +37,9 @@ type bench struct {
 	loop     *loop[*v1.TrainingJob, v1.TrainingJobStatus]
 	recorder *events.FakeRecorder
 	clock    *clocktesting.FakePassiveClock
-	// writes are the calls that change something, as verb and type.
+	// writes are the calls that change something. Children are created several
+	// at once.
+	mu     sync.Mutex
 	writes []string
 	// refuse is what creating a pod returns.
 	refuse error
@@ -89,22 +92,28 @@ func (b *bench) watchWrites() interceptor.Funcs {
 				return b.refuse
 			}
 			o.SetUID(fixtures.Pod(o.GetName()).UID)
-			b.writes = append(b.writes, "create")
+			b.wrote("create")
 			return c.Create(ctx, o, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			b.writes = append(b.writes, "delete")
+			b.wrote("delete")
 			return c.Delete(ctx, o, opts...)
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			b.writes = append(b.writes, "apply")
+			b.wrote("apply")
 			return c.Apply(ctx, o, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			b.writes = append(b.writes, "status")
+			b.wrote("status")
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
 	}
+}
+
+func (b *bench) wrote(verb string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.writes = append(b.writes, verb)
 }
 
 // reconcile runs one pass for job a and returns what it asks for and wrote.

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
@@ -135,16 +136,20 @@ func endingOf(exit *corev1.ContainerStateTerminated, pod *corev1.Pod) string {
 	}
 }
 
-// allSucceeded says whether every wanted pod has succeeded.
-func (c *crew) allSucceeded() bool {
-	return c.wanted() > 0 && c.count(succeeded) == c.wanted()
-}
-
-// startedSucceeded says whether every pod that ever started has succeeded, and
-// at least so many. A pod that could not be placed or started does not keep the
-// others, which have finished, from being done; one that still runs does, as
-// it may be writing its checkpoint, even while it is being deleted.
-func (c *crew) startedSucceeded(least int32) bool {
+// done says whether the pods of a role have done their work: all of them, or of
+// an elastic role all that ever started, and at least its minimum.
+//
+// An elastic worker that could not be placed or started does not keep the
+// others, which have finished, from being done; one that still runs does, as it
+// may be writing its checkpoint, even while it is being deleted.
+func (c *crew) done(job *v1.TrainingJob) bool {
+	if c == nil || c.wanted() == 0 {
+		return false
+	}
 	n := c.count(succeeded)
-	return n >= max(least, 1) && n+c.count(pending)+c.count(missing) == c.wanted()
+	elastic := job.Spec.Elastic
+	if elastic == nil || c.role.Name != v1.RoleWorker {
+		return n == c.wanted()
+	}
+	return n >= max(ptr.Deref(elastic.MinReplicas, 1), 1) && n+c.count(pending)+c.count(missing) == c.wanted()
 }

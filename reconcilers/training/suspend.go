@@ -29,8 +29,11 @@ func (p *planner) planSuspended() {
 	}
 	p.status.Phase = v1.PhaseSuspended
 	p.setCondition(v1.TrainingJobCreatedCondition, metav1.ConditionTrue, v1.TrainingJobCreatedReason, "the job was seen")
-	p.setCondition(v1.TrainingJobSuspendedCondition, metav1.ConditionTrue, v1.TrainingJobSuspendedReason,
-		"the job is suspended: its pods are deleted")
+	message := "the job is suspended: its pods are deleted"
+	if !suspended(p.job) {
+		message = "the job starts again when its pods from before are gone"
+	}
+	p.setCondition(v1.TrainingJobSuspendedCondition, metav1.ConditionTrue, v1.TrainingJobSuspendedReason, message)
 	p.settle(v1.TrainingJobSuspendedReason, "the job is suspended")
 }
 

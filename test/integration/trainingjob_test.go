@@ -37,6 +37,7 @@ import (
 // webhooks: what is stored is what a test stores.
 type trainingEnv struct {
 	client.Client
+	writes writes
 }
 
 // TestTrainingJobs runs jobs on simulated nodes.
@@ -44,6 +45,7 @@ func TestTrainingJobs(t *testing.T) {
 	env := startTraining(t)
 	for name, test := range map[string]func(*testing.T, *trainingEnv){
 		"a job runs to its end and then rests":        testRunsToEnd,
+		"a plain job costs few writes":                testWrites,
 		"out of memory stops at the backoff limit":    testBackoffLimit,
 		"restarts in place stop at the backoff limit": testRestartsInPlace,
 		"a quiet job fails at its deadline":           testDeadline,
@@ -85,9 +87,10 @@ func startTraining(t *testing.T) *trainingEnv {
 		return validation.ValidateTrainingJob(nil, job)
 	})
 	mgr, err := ctrl.NewManager(c.Config, ctrl.Options{
-		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
-		Cache:   cache.Options{ByObject: reconcilers.CacheOptions(kind.Owns...)},
+		Scheme:    scheme,
+		NewClient: env.writes.newClient,
+		Metrics:   metricsserver.Options{BindAddress: "0"},
+		Cache:     cache.Options{ByObject: reconcilers.CacheOptions(kind.Owns...)},
 	})
 	if err != nil {
 		t.Fatal(err)
