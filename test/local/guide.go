@@ -18,12 +18,18 @@ Penstock is up after {{.Seconds}} s and stays up until Ctrl-C. In another termin
     kubectl get tj,pods -o wide
     kubectl explain trainingjob.spec.roles
     kubectl get tj resnet -o yaml                                  # stored as v1, every default spelled out
-    kubectl get trainingjobs.v1alpha1.penstock.dev resnet -o yaml  # and read back as it was written
-    kubectl scale tj llama --replicas=3                            # the API server asks Penstock first
-    kubectl edit workloadpolicy gpu-ceiling                        # maxPerPod: 4, say, holds for the next request:
-    kubectl apply --dry-run=server -f {{.Samples}}/gang.v1.yaml
-    kubectl apply -f {{.Samples}}/refused-job.yaml
-    penstock check -f {{.Samples}}/refused-job.yaml         # the same verdict, without a cluster
+    kubectl get trainingjobs.v1alpha1.penstock.dev resnet -o yaml  # and read back in the version it was written in
+    kubectl scale tj llama --replicas=3                            # more workers; 9 of them are refused
+
+Change a policy, here maxPerPod to 2, and it holds for the next request:
+
+    kubectl edit workloadpolicy gpu-ceiling
+    kubectl delete tj moe && kubectl apply -f {{.Samples}}/gang.v1.yaml
+
+The same verdicts without a cluster, for Kubeflow's own kinds as well:
+
+    penstock check -f {{.Samples}}/refused-job.yaml
+    penstock check -f {{.Samples}}/upstream/pytorchjob.yaml
 
     KUBECONFIG  {{.Kubeconfig}}
     logs        {{.Logs}}
