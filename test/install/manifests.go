@@ -45,7 +45,7 @@ func read(names ...string) ([]*unstructured.Unstructured, error) {
 
 // resources are the files of a kustomization, or the file itself.
 func resources(path string) ([]string, error) {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+	if filepath.Ext(path) != "" {
 		return []string{path}, nil
 	}
 	content, err := os.ReadFile(filepath.Join(path, "kustomization.yaml"))
