@@ -56,6 +56,10 @@ func (j *judgement) trials(found []*Policy) []trial {
 			continue
 		}
 		if j.labelsErr != nil && policy.needsLabels() {
+			if j.request.Offline {
+				j.leave(policy, MissingNamespaceLabels)
+				continue
+			}
 			j.fail(policy, ReasonNamespace, fmt.Sprintf("the labels of namespace %s are not known: %v", j.request.Namespace, j.labelsErr))
 			continue
 		}
@@ -136,10 +140,12 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		switch {
 		case p.rule == nil:
 			j.fail(p, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
+		case p.inventory && j.request.Offline:
+			j.leave(p, MissingInventory)
 		case p.inventory:
 			j.fail(p, ReasonInventory, "the inventory that it reads is not available")
 		case !j.request.UserKnown && p.rule.reads.user:
-			j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, p.name)
+			j.leave(p, MissingUser)
 		default:
 			ready = append(ready, t)
 		}
@@ -184,6 +190,11 @@ func (j *judgement) fail(policy *Policy, reason ErrorReason, message string) {
 		Policy: policy.name, Reason: reason, Message: message, Action: policy.onError,
 	})
 	j.snapshot.limits.Observer.Evaluated(policy.name, Outcome(reason), 0)
+}
+
+// leave records that a policy was not asked.
+func (j *judgement) leave(policy *Policy, missing Missing) {
+	j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, NotEvaluated{Policy: policy.name, Missing: missing})
 }
 
 func (j *judgement) failAll(trials []trial, reason ErrorReason, message string) {

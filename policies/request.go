@@ -34,8 +34,13 @@ type Request struct {
 	// NamespaceLabels returns the labels of the namespace. It is called at most
 	// once, and only for a request that some policy's index entry matches. Nil
 	// means that they are not known, which counts as an error for policies that
-	// depend on them.
+	// depend on them, unless the request is Offline.
 	NamespaceLabels func() (map[string]string, error)
+
+	// Offline says that no cluster is behind the request. What a policy needs
+	// of one and was not given (labels of the namespace, inventory) is then no
+	// error: the policy is reported in Verdict.NotEvaluated.
+	Offline bool
 
 	// Object, OldObject and Options are JSON; empty or null when absent.
 	Object    []byte
