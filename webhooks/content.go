@@ -85,9 +85,10 @@ func mergeObjects(original, before, after map[string]any) map[string]any {
 	return merged
 }
 
-// specPatch is the JSON patch that puts a whole spec in the place of another.
+// specPatch is the JSON patch that puts a whole spec in the place of another, or
+// of none: add does both.
 func specPatch(spec []byte) ([]byte, error) {
-	return stdjson.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": stdjson.RawMessage(spec)}})
+	return stdjson.Marshal([]map[string]any{{"op": "add", "path": "/spec", "value": stdjson.RawMessage(spec)}})
 }
 
 // written is what a request writes of an object, beside what the API server
