@@ -23,16 +23,17 @@ func main() {
 	}
 	root.AddCommand(newManagerCommand(), newCheckCommand(), newVersionCommand())
 	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		var code exitCode
-		if errors.As(err, &code) {
-			os.Exit(int(code))
+		code := exitCode(1)
+		silent := errors.As(err, &code) && error(code) == err
+		if !silent {
+			fmt.Fprintln(os.Stderr, "Error:", err)
 		}
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
+		os.Exit(int(code))
 	}
 }
 
-// An exitCode ends the process with a code, after everything was said.
+// An exitCode ends the process with a code. Alone, it does so after everything
+// was said; wrapped by an error, after that.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
