@@ -6,6 +6,7 @@ violation contains {"msg": msg, "field": field, "fix": fix} if {
 	some device in suspects
 	some list, value in device.written
 	not whole_in(device, list)
+	not repeats(device, list)
 	msg := sprintf("asks for %v of %s, which comes in whole devices only", [value, device.name])
 	field := workload.resource_field(device.path, list, device.name)
 	fix := "ask for a whole number; to share a device use a MIG profile or a shared resource"
@@ -57,5 +58,9 @@ whole(n) if {
 }
 
 whole_in(device, list) if whole(device.amounts[list])
+
+# A request that says what the limit says needs no words of its own: defaults
+# write it where the author gave a limit only.
+repeats(device, "requests") if device.amounts.requests == device.amounts.limits
 
 limited(device) if _ = device.written.limits
