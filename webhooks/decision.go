@@ -1,6 +1,8 @@
 package webhooks
 
 import (
+	"strings"
+
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -63,9 +65,12 @@ func decide(request *admissionv1.AdmissionRequest, faults []fault, verdict polic
 func causes(faults []fault, verdict policies.Verdict, at func(string) string) []Cause {
 	var found []Cause
 	for _, fault := range faults {
-		found = append(found, Cause{
-			StatusCause: metav1.StatusCause{Type: fault.reason, Field: at(fault.field), Message: fault.message},
-		})
+		cause := Cause{StatusCause: metav1.StatusCause{Type: fault.reason, Field: at(fault.field), Message: fault.message}}
+		if cause.Field != fault.field {
+			// What a schema says begins with the path again.
+			cause.Message = strings.ReplaceAll(cause.Message, fault.field, cause.Field)
+		}
+		found = append(found, cause)
 	}
 	for _, violation := range verdict.Denied() {
 		if violation.Field == "" {

@@ -76,6 +76,22 @@ func TestDecisionSaysWhoSaysWhat(t *testing.T) {
 	}
 }
 
+func TestMessagesSpeakOfTheVersionThatWasWritten(t *testing.T) {
+	request := requestFor(v1.TrainingJobKind, "trainingjobs", `{
+		"apiVersion": "penstock.dev/v1", "kind": "TrainingJob", "metadata": {"name": "a"},
+		"spec": {"framework": "JAX", "roles": [{"name": "Worker",
+			"template": {"spec": {"containers": [{"name": "jax", "image": 12}]}}}]}}`)
+	request.RequestKind = &metav1.GroupVersionKind{Group: v1.GroupName, Version: "v1alpha1", Kind: v1.TrainingJobKind}
+	const path = "spec.jaxReplicaSpecs.Worker.template.spec.containers[0].image"
+	want := metav1.StatusCause{
+		Type: metav1.CauseTypeTypeInvalid, Field: path,
+		Message: `Invalid value: "integer": ` + path + ` in body must be of type string: "integer"`,
+	}
+	if got := newGate(t, false).Decide(t.Context(), request).Causes[0].StatusCause; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 // A JSON patch cannot replace what is not there.
 func TestDefaultsOfAnObjectWithoutSpec(t *testing.T) {
 	request := requestFor(v1.WorkloadPolicyKind, "workloadpolicies",
