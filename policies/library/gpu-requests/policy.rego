@@ -28,7 +28,7 @@ violation contains {"msg": msg, "field": field, "fix": fix} if {
 	device.amounts.requests != device.amounts.limits
 	msg := sprintf("requests %v of %s and is limited to %v", [device.written.requests, device.name, device.written.limits])
 	field := workload.resource_field(device.path, "requests", device.name)
-	fix := sprintf("write the same number in both places, or leave the request out: %v", [device.written.limits])
+	fix := sprintf("write %v in both places, or leave the request out", [device.written.limits])
 }
 
 # By default every extended resource is held to the rule, as Kubernetes holds
