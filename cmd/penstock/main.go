@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -22,14 +23,20 @@ func main() {
 		SilenceErrors: true,
 	}
 	root.AddCommand(newManagerCommand(), newCheckCommand(), newVersionCommand())
-	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		code := exitCode(1)
-		silent := errors.As(err, &code) && error(code) == err
-		if !silent {
-			fmt.Fprintln(os.Stderr, "Error:", err)
-		}
-		os.Exit(int(code))
+	os.Exit(int(exitStatus(root.ExecuteContext(ctrl.SetupSignalHandler()), os.Stderr)))
+}
+
+// exitStatus gives the code that the process ends with, and writes the error
+// unless everything was said.
+func exitStatus(err error, stderr io.Writer) exitCode {
+	if err == nil {
+		return 0
 	}
+	code := exitCode(1)
+	if errors.As(err, &code); error(code) != err { //nolint:errorlint // Wrapped, the error has more to say.
+		fmt.Fprintln(stderr, "Error:", err)
+	}
+	return code
 }
 
 // An exitCode ends the process with a code. Alone, it does so after everything
