@@ -87,7 +87,7 @@ func (k *typed[T]) patch(request *admissionv1.AdmissionRequest) (patch, error) {
 	}
 	var operations patch
 	if string(before) != string(after) {
-		operations = append(operations, operation{Op: "replace", Path: "/spec", Value: json.RawMessage(after)})
+		operations = append(operations, operation{Op: "add", Path: "/spec", Value: json.RawMessage(after)})
 	}
 	if request.Operation == admissionv1.Update {
 		old, err := k.comparable(request.OldObject.Raw)
