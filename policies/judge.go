@@ -44,11 +44,12 @@ type judgement struct {
 // a policy is cut at its deadline, and at ctx's end at the latest; policies
 // that were not evaluated by then are Errors. It does not fail otherwise.
 func (s *Snapshot) Judge(ctx context.Context, request Request) Verdict {
-	found := s.index.lookup(&request)
+	found := s.index.lookup(indexKey{request.Kind.Group, request.Kind.Kind, request.Operation, request.SubResource})
 	if len(found) == 0 {
 		return Verdict{Digest: s.digest}
 	}
-	j := &judgement{snapshot: s, request: &request, verdict: Verdict{Digest: s.digest}}
+	matched := request // request itself must not escape: most requests end above
+	j := &judgement{snapshot: s, request: &matched, verdict: Verdict{Digest: s.digest}}
 	trials := j.trials(found)
 	if len(trials) > 0 {
 		j.try(ctx, trials)
