@@ -247,7 +247,7 @@ func TestNamespaceLabels(t *testing.T) {
 			if failed := failing.Failed(); tc.needed && (len(failed) != 1 || failed[0].Reason != policies.ReasonNamespace) {
 				t.Errorf("labels that cannot be read: got %+v", failing)
 			}
-			request.NamespaceLabels = nil
+			request.NamespaceLabels, request.Offline = nil, true
 			unknown := judge(t, tc.policy, request)
 			if tc.needed && len(unknown.NotEvaluated) != 1 {
 				t.Errorf("labels that nobody knows: got %+v", unknown)
