@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -122,11 +123,7 @@ func FuzzHandlers(f *testing.F) {
 		if choice&64 != 0 {
 			inOlderVersion(request)
 		}
-		panics := value(t, "penstock_webhook_panics_total", "default") + value(t, "penstock_webhook_panics_total", "validate")
 		response := responseOf(t, paths.post(t.Context(), target, reviewOf(t, request)))
-		if now := value(t, "penstock_webhook_panics_total", "default") + value(t, "penstock_webhook_panics_total", "validate"); now != panics {
-			t.Fatalf("it panicked: %v", response.Result)
-		}
 		switch {
 		case response.UID != "uid":
 			t.Errorf("got uid %q", response.UID)
@@ -134,6 +131,8 @@ func FuzzHandlers(f *testing.F) {
 			applied(t, request, response)
 		case response.Result == nil || response.Result.Message == "" || response.Result.Reason == "":
 			t.Errorf("refused without a reason: %+v", response.Result)
+		case strings.Contains(response.Result.Message, "panicked"):
+			t.Errorf("it panicked: %v", response.Result)
 		case response.Result.Code >= http.StatusInternalServerError && response.Result.Reason == metav1.StatusReasonUnknown:
 			t.Errorf("failed without a reason: %+v", response.Result)
 		}
