@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -99,7 +100,10 @@ func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest)
 // of the kind and version that the request was made in.
 func (g *Gate) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	request, err := g.onParent(ctx, request)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNotElastic):
+		return answer(request, []fault{{field: "spec.elastic", message: err.Error(), reason: metav1.CauseTypeFieldValueRequired}}, policies.Verdict{})
+	case err != nil:
 		return broken(request, err)
 	}
 	kind, ok := g.kinds[groupKind(request)]
