@@ -212,4 +212,3 @@ spec:
 `, name)
 	return strings.NewReplacer(edit...).Replace(manifest)
 }
-
