@@ -62,8 +62,8 @@ ifneq ($(MARKED),)
 endif
 
 .PHONY: generate-policies
-generate-policies: ## Generate config/policies from the library.
-	go generate ./policies/library
+generate-policies: ## Generate config/policies from the policy library.
+	go run ./policies/library/generate config/policies
 
 .PHONY: fmt
 fmt: ## Format the code and mend what linters can mend.
