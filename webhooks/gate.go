@@ -111,7 +111,7 @@ func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest
 	request, err := g.onParent(ctx, request)
 	switch {
 	case errors.Is(err, errNotElastic):
-		return Decision{Response: answer(request, []fault{{field: "spec.elastic", message: err.Error(), reason: metav1.CauseTypeFieldValueRequired}}, policies.Verdict{})}
+		return decide(request, []fault{{field: "spec.elastic", message: err.Error(), reason: metav1.CauseTypeFieldValueRequired}}, policies.Verdict{})
 	case err != nil:
 		return Decision{Response: broken(request, err)}
 	}
