@@ -55,6 +55,10 @@ func (j *judgement) trials(found []*Policy) []trial {
 		if policy.matcher.excludes(j.request) {
 			continue
 		}
+		if j.request.Offline && !j.request.UserKnown && policy.matcher.excludesUsers() {
+			j.leave(policy, MissingUser)
+			continue
+		}
 		if j.labelsErr != nil && policy.needsLabels() {
 			if j.request.Offline {
 				j.leave(policy, MissingNamespaceLabels)
