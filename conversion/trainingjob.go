@@ -11,7 +11,7 @@ import (
 
 // trainingJobV1alpha1 converts between v1 and the shape of the Kubeflow
 // Training Operator's jobs.
-var trainingJobV1alpha1 = newSpoke("v1alpha1", trainingJobToHub, trainingJobFromHub, fieldTable{
+var trainingJobV1alpha1 = newSpoke("v1alpha1", TrainingJobSpecToHub, TrainingJobSpecFromHub, fieldTable{
 	pairs: []fieldPair{
 		{"gang/minAvailable", "runPolicy/schedulingPolicy/minAvailable"},
 		{"gang/queueName", "runPolicy/schedulingPolicy/queue"},
@@ -93,7 +93,10 @@ func (frameworkMaps) inUse(spec tree) string {
 
 func (frameworkMaps) scaled() string { return string(v1.RoleWorker) }
 
-func trainingJobToHub(src *v1alpha1.TrainingJobSpec, dst *v1.TrainingJobSpec) {
+// TrainingJobSpecToHub sets dst, which is empty, to the normal form of src. The
+// two share what they point to. What v1 cannot say of src is left out: Convert
+// is what keeps it.
+func TrainingJobSpecToHub(src *v1alpha1.TrainingJobSpec, dst *v1.TrainingJobSpec) {
 	for _, m := range replicaMaps {
 		if specs := *m.of(src); specs != nil {
 			dst.Framework = m.framework
@@ -250,7 +253,10 @@ func mpiToHub(src *v1alpha1.TrainingJobSpec, dst *v1.TrainingJobSpec) {
 	}
 }
 
-func trainingJobFromHub(src *v1.TrainingJobSpec, dst *v1alpha1.TrainingJobSpec) {
+// TrainingJobSpecFromHub sets dst, which is empty, to the upstream shape of
+// src. The two share what they point to. What v1alpha1 cannot say of src is
+// left out: Convert is what keeps it.
+func TrainingJobSpecFromHub(src *v1.TrainingJobSpec, dst *v1alpha1.TrainingJobSpec) {
 	if src.Roles != nil {
 		*replicaMapOf(src.Framework).of(dst) = rolesFromHub(src)
 	}

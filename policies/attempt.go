@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
-
-	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // grace is how long after its deadline a policy may take to notice that it was
@@ -15,10 +12,7 @@ import (
 // such as a regular expression over a megabyte.
 const grace = 50 * time.Millisecond
 
-var (
-	errLabelsUnknown = errors.New("the caller gave none")
-	errDeadline      = errors.New("out of time")
-)
+var errRequestOver = errors.New("the time of the request was over before it had finished")
 
 // result is what one policy says, or why it says nothing.
 type result struct {
@@ -42,20 +36,14 @@ func newAttempt(j *judgement, in *input) *attempt {
 
 // run evaluates the trials and records each result.
 func (a *attempt) run(ctx context.Context, trials []trial) {
-	limits := a.judgement.snapshot.limits
 	for len(trials) > 0 {
 		if !a.acquire(ctx) {
 			a.judgement.failAll(trials, ReasonBusy, "no evaluation slot became free in time")
 			return
 		}
-		w := &worker{
-			attempt: a,
-			results: make(chan result, len(trials)),
-			eval:    &evaluation{in: a.in, now: a.judgement.request.Now},
-		}
-		go w.work(ctx, trials)
-		done := a.collect(ctx, w, trials, limits.Deadline+grace)
-		trials = trials[done:]
+		w := newWorker(a, trials)
+		go w.work(ctx)
+		trials = trials[a.await(ctx, w):]
 	}
 }
 
@@ -75,29 +63,47 @@ func (a *attempt) acquire(ctx context.Context) bool {
 	}
 }
 
-// collect records results until all have come or the worker is overdue, and
-// returns how many trials are settled.
-func (a *attempt) collect(ctx context.Context, w *worker, trials []trial, patience time.Duration) int {
+// await waits until the worker has finished or is overdue with a trial,
+// records the results, and returns how many trials are settled.
+func (a *attempt) await(ctx context.Context, w *worker) int {
+	patience := a.judgement.snapshot.limits.Deadline + grace
 	overdue := time.NewTimer(patience)
 	defer overdue.Stop()
 	over := ctx.Done()
-	for i := 0; i < len(trials); {
+	for {
 		select {
-		case result := <-w.results:
-			a.settle(trials[i], result)
-			overdue.Reset(patience)
-			i++
+		case <-w.done:
+			a.settleAll(w, len(w.trials))
+			return len(w.trials)
 		case <-over:
 			// The worker has heard of it too and is given time to say so.
-			over = nil
+			over, patience = nil, grace
 			overdue.Reset(grace)
 		case <-overdue.C:
+			// The worker may have begun another trial in the meantime.
+			if left := patience - w.busyFor(); left > 0 {
+				overdue.Reset(left)
+				continue
+			}
 			w.abandoned.Store(true)
-			a.settle(trials[i], result{reason: ReasonDeadline, err: errDeadline, took: patience})
-			return i + 1
+			finished := int(w.finished.Load())
+			a.settleAll(w, finished)
+			if finished == len(w.trials) {
+				return finished
+			}
+			late := a.late(ctx)
+			late.took = patience
+			a.settle(w.trials[finished], late)
+			return finished + 1
 		}
 	}
-	return len(trials)
+}
+
+// settleAll records the first n results of a worker.
+func (a *attempt) settleAll(w *worker, n int) {
+	for i := range n {
+		a.settle(w.trials[i], w.results[i])
+	}
 }
 
 func (a *attempt) settle(t trial, result result) {
@@ -107,62 +113,17 @@ func (a *attempt) settle(t trial, result result) {
 		j.snapshot.limits.Observer.Evaluated(t.policy.name, outcome, result.took)
 		return
 	}
-	message := result.err.Error()
-	if result.reason == ReasonDeadline {
-		message = fmt.Sprintf("it did not finish within %s", j.snapshot.limits.Deadline)
-	}
 	j.verdict.Errors = append(j.verdict.Errors, PolicyError{
-		Policy: t.policy.name, Reason: result.reason, Message: message, Action: t.policy.onError,
+		Policy: t.policy.name, Reason: result.reason, Message: result.err.Error(), Action: t.onError(),
 	})
 	j.snapshot.limits.Observer.Evaluated(t.policy.name, Outcome(result.reason), result.took)
 }
 
-// worker evaluates trials in turn on a goroutine of its own. When it hangs in
-// a builtin it is abandoned: it keeps its slot, so that the number of such
-// goroutines is bounded, and stops after the trial at hand.
-type worker struct {
-	attempt   *attempt
-	results   chan result
-	abandoned atomic.Bool
-	eval      *evaluation
-	// old evaluates on the old object; made when first needed.
-	old *evaluation
-}
-
-func (w *worker) work(ctx context.Context, trials []trial) {
-	defer func() { <-w.attempt.judgement.snapshot.slots }()
-	for _, t := range trials {
-		if w.abandoned.Load() {
-			return
-		}
-		start := time.Now()
-		result := w.evaluate(ctx, t)
-		result.took = time.Since(start)
-		w.results <- result
-	}
-}
-
-// evaluate runs one policy until its deadline.
-func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
+// late is the result of a policy that was cut, by its own deadline or with the
+// request.
+func (a *attempt) late(ctx context.Context) result {
 	if ctx.Err() != nil {
-		return result{reason: ReasonDeadline, err: errDeadline}
+		return result{reason: ReasonDeadline, err: errRequestOver}
 	}
-	cancel := topdown.NewCancel()
-	timer := time.AfterFunc(w.attempt.judgement.snapshot.limits.Deadline, cancel.Cancel)
-	defer timer.Stop()
-	stop := context.AfterFunc(ctx, cancel.Cancel)
-	defer stop()
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			r = result{reason: ReasonPanic, err: fmt.Errorf("it panicked: %v", panicked)}
-		}
-	}()
-	findings, err := w.eval.run(ctx, t.policy.rule, t.parameters, cancel)
-	if err != nil {
-		if cancel.Cancelled() || topdown.IsCancel(err) {
-			return result{reason: ReasonDeadline, err: errDeadline}
-		}
-		return result{reason: ReasonRuntime, err: err}
-	}
-	return w.ratchet(ctx, t, findings, cancel)
+	return result{reason: ReasonDeadline, err: fmt.Errorf("it did not finish within %s", a.judgement.snapshot.limits.Deadline)}
 }

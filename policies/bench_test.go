@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -22,6 +23,16 @@ func benchJob(b testing.TB) []byte {
 		b.Fatal(err)
 	}
 	return raw
+}
+
+// withManagedFields is the object with the record that kubectl apply leaves.
+func withManagedFields(raw []byte) []byte {
+	var fields strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&fields, `"f:field%d":{"f:inner":{}},`, i)
+	}
+	managed := `"metadata":{"managedFields":[{"manager":"kubectl","operation":"Apply","fieldsType":"FieldsV1","fieldsV1":{` + fields.String() + `".":{}}}],`
+	return bytes.Replace(raw, []byte(`"metadata":{`), []byte(managed), 1)
 }
 
 func BenchmarkParse(b *testing.B) {
@@ -55,6 +66,9 @@ func BenchmarkJudge(b *testing.B) {
 	request := createRequest(raw)
 	b.Run("six policies", func(b *testing.B) {
 		benchJudge(b, loaded, request, len(loaded))
+	})
+	b.Run("six policies, with managed fields", func(b *testing.B) {
+		benchJudge(b, loaded, createRequest(withManagedFields(raw)), len(loaded))
 	})
 	for _, loaded := range loaded {
 		b.Run(loaded.Name, func(b *testing.B) {

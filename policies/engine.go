@@ -105,18 +105,41 @@ func (e *Engine) Remove(name string) {
 func (e *Engine) Replace(policies []*v1.WorkloadPolicy) map[string]error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	entries := e.compileAll(policies)
 	faults := map[string]error{}
-	entries := make(map[string]*entry, len(policies))
-	for _, policy := range policies {
-		next := newEntry(e.entries[policy.Name], policy)
-		entries[policy.Name] = next
+	for name, next := range entries {
 		if next.err != nil {
-			faults[policy.Name] = next.err
+			faults[name] = next.err
 		}
 	}
 	e.entries = entries
 	e.publish()
 	return faults
+}
+
+// compileAll compiles policies on all processors: a process that starts
+// answers for none of its policies before it has compiled all of them.
+func (e *Engine) compileAll(policies []*v1.WorkloadPolicy) map[string]*entry {
+	compiled := make([]*entry, len(policies))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(policies) {
+					return
+				}
+				compiled[i] = newEntry(e.entries[policies[i].Name], policies[i])
+			}
+		})
+	}
+	workers.Wait()
+	entries := make(map[string]*entry, len(policies))
+	for i, policy := range policies {
+		entries[policy.Name] = compiled[i]
+	}
+	return entries
 }
 
 // newEntry compiles a policy unless its spec is the one compiled before.
@@ -130,7 +153,11 @@ func newEntry(last *entry, policy *v1.WorkloadPolicy) *entry {
 		}
 		return next
 	}
-	compiled, err := compile(policy)
+	var lastInForce *Policy
+	if last != nil {
+		lastInForce = last.inForce
+	}
+	compiled, err := compile(policy, lastInForce)
 	next.err = err
 	next.inForce = compiled
 	if err != nil && last != nil && last.inForce.rule != nil {

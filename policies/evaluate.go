@@ -163,7 +163,7 @@ func findingOf(elem *ast.Term) (finding, error) {
 }
 
 func member(object ast.Object, name string, limit int) string {
-	term := object.Get(ast.InternedTerm(name))
+	term := object.Get(stringTerm(name))
 	if term == nil {
 		return ""
 	}

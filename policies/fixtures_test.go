@@ -78,3 +78,7 @@ func judge(t testing.TB, p *v1.WorkloadPolicy, request policies.Request) policie
 	t.Helper()
 	return engineWith(t, policies.Options{}, p).Snapshot().Judge(t.Context(), request)
 }
+
+func tier(name string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"tier": name}}
+}

@@ -14,19 +14,20 @@ type input struct {
 	object    *ast.Term
 	oldObject *ast.Term
 	operation *ast.Term
-	user      *ast.Term // nil when unknown
 	namespace *ast.Term
-	review    *ast.Term
+	// user and review are nil when no rule reads them; user also when unknown.
+	user   *ast.Term
+	review *ast.Term
 }
 
-// newInput parses the request. labels are those of its namespace, nil if not
-// known.
-func newInput(request *Request, namespace labels.Set) (*input, error) {
-	object, err := parseObject(request, request.Object)
+// newInput parses the request, as far as rules read it. namespace holds the
+// labels of its namespace, nil if they are not known.
+func newInput(request *Request, namespace labels.Set, needs reads) (*input, error) {
+	object, err := parseObject(request, request.Object, needs)
 	if err != nil {
 		return nil, fmt.Errorf("object: %w", err)
 	}
-	oldObject, err := parseObject(request, request.OldObject)
+	oldObject, err := parseObject(request, request.OldObject, needs)
 	if err != nil {
 		return nil, fmt.Errorf("old object: %w", err)
 	}
@@ -40,12 +41,14 @@ func newInput(request *Request, namespace labels.Set) (*input, error) {
 		operation: ast.StringTerm(string(request.Operation)),
 		namespace: namespaceTerm(request, namespace),
 	}
-	if request.UserKnown {
+	if request.UserKnown && needs.user {
 		if in.user, err = termOf(request.User); err != nil {
 			return nil, fmt.Errorf("user: %w", err)
 		}
 	}
-	in.review, err = in.reviewTerm(request, namespace)
+	if needs.review {
+		in.review, err = in.reviewTerm(request, namespace)
+	}
 	return in, err
 }
 
@@ -53,10 +56,11 @@ func newInput(request *Request, namespace labels.Set) (*input, error) {
 func (in *input) asOld() *input {
 	old := *in
 	old.object = in.oldObject
-	if review, ok := in.review.Value.(ast.Object); ok {
+	if in.review != nil {
+		review := in.review.Value.(ast.Object)
 		members := ast.NewObjectWithCapacity(review.Len())
 		review.Foreach(func(key, value *ast.Term) { members.Insert(key, value) })
-		members.Insert(ast.InternedTerm("object"), in.oldObject)
+		members.Insert(stringTerm("object"), in.oldObject)
 		old.review = ast.NewTerm(members)
 	}
 	return &old
@@ -67,7 +71,7 @@ func (in *input) forPolicy(reads reads, parameters *ast.Term) *ast.Term {
 	pairs := make([][2]*ast.Term, 0, 7)
 	add := func(name string, value *ast.Term) {
 		if value != nil {
-			pairs = append(pairs, [2]*ast.Term{ast.InternedTerm(name), value})
+			pairs = append(pairs, [2]*ast.Term{stringTerm(name), value})
 		}
 	}
 	add("object", in.object)
@@ -97,7 +101,7 @@ func (in *input) reviewTerm(request *Request, namespace labels.Set) (*ast.Term, 
 	review := ast.NewObjectWithCapacity(16)
 	add := func(name string, value *ast.Term) {
 		if value != nil {
-			review.Insert(ast.InternedTerm(name), value)
+			review.Insert(stringTerm(name), value)
 		}
 	}
 	text := func(name, value string) {
@@ -125,18 +129,18 @@ func (in *input) reviewTerm(request *Request, namespace labels.Set) (*ast.Term, 
 	}
 	if namespace != nil {
 		metadata := ast.ObjectTerm(
-			ast.Item(ast.InternedTerm("name"), ast.StringTerm(request.Namespace)),
-			ast.Item(ast.InternedTerm("labels"), labelsTerm(namespace)))
-		add("namespaceObject", ast.ObjectTerm(ast.Item(ast.InternedTerm("metadata"), metadata)))
+			ast.Item(stringTerm("name"), ast.StringTerm(request.Namespace)),
+			ast.Item(stringTerm("labels"), labelsTerm(namespace)))
+		add("namespaceObject", ast.ObjectTerm(ast.Item(stringTerm("metadata"), metadata)))
 	}
 	return ast.NewTerm(review), nil
 }
 
 func gvTerm(group, version, name, value string) *ast.Term {
 	return ast.ObjectTerm(
-		ast.Item(ast.InternedTerm("group"), ast.StringTerm(group)),
-		ast.Item(ast.InternedTerm("version"), ast.StringTerm(version)),
-		ast.Item(ast.InternedTerm(name), ast.StringTerm(value)))
+		ast.Item(stringTerm("group"), ast.StringTerm(group)),
+		ast.Item(stringTerm("version"), ast.StringTerm(version)),
+		ast.Item(stringTerm(name), ast.StringTerm(value)))
 }
 
 // namespaceTerm is input.namespace; cluster-scoped objects have none.
@@ -145,8 +149,8 @@ func namespaceTerm(request *Request, namespace labels.Set) *ast.Term {
 		return nil
 	}
 	return ast.ObjectTerm(
-		ast.Item(ast.InternedTerm("name"), ast.StringTerm(request.Namespace)),
-		ast.Item(ast.InternedTerm("labels"), labelsTerm(namespace)))
+		ast.Item(stringTerm("name"), ast.StringTerm(request.Namespace)),
+		ast.Item(stringTerm("labels"), labelsTerm(namespace)))
 }
 
 func labelsTerm(set labels.Set) *ast.Term {
@@ -171,11 +175,11 @@ func termOf(value any) (*ast.Term, error) {
 }
 
 // parseObject parses an object of the request; nil when there is none.
-func parseObject(request *Request, raw []byte) (*ast.Term, error) {
+func parseObject(request *Request, raw []byte, needs reads) (*ast.Term, error) {
 	if isAbsent(raw) {
 		return nil, nil
 	}
-	value, err := ParseJSON(raw)
+	value, err := parseJSON(raw, !needs.managedFields)
 	if err != nil {
 		return nil, err
 	}

@@ -19,12 +19,23 @@ type trial struct {
 	exception *v1.PolicyException
 }
 
+// onError is what an error does: what a violation would do under failurePolicy
+// Fail, and no more than warn under Ignore or an exception.
+func (t trial) onError() v1.PolicyAction {
+	if t.action == v1.ActionDeny && (t.policy.ignoreErrors || t.exception != nil) {
+		return v1.ActionWarn
+	}
+	return t.action
+}
+
 // judgement is the work of judging one request.
 type judgement struct {
 	snapshot *Snapshot
 	request  *Request
 	verdict  Verdict
 
+	// labels of the namespace; nil when they are not known, with labelsErr if
+	// that is because reading them failed.
 	labels    labels.Set
 	labelsErr error
 }
@@ -33,11 +44,12 @@ type judgement struct {
 // a policy is cut at its deadline, and at ctx's end at the latest; policies
 // that were not evaluated by then are Errors. It does not fail otherwise.
 func (s *Snapshot) Judge(ctx context.Context, request Request) Verdict {
-	found := s.index.lookup(&request)
+	found := s.index.lookup(indexKey{request.Kind.Group, request.Kind.Kind, request.Operation, request.SubResource})
 	if len(found) == 0 {
 		return Verdict{Digest: s.digest}
 	}
-	j := &judgement{snapshot: s, request: &request, verdict: Verdict{Digest: s.digest}}
+	matched := request // request itself must not escape: most requests end above
+	j := &judgement{snapshot: s, request: &matched, verdict: Verdict{Digest: s.digest}}
 	trials := j.trials(found)
 	if len(trials) > 0 {
 		j.try(ctx, trials)
@@ -59,12 +71,8 @@ func (j *judgement) trials(found []*Policy) []trial {
 			j.leave(policy, MissingUser)
 			continue
 		}
-		if j.labelsErr != nil && policy.needsLabels() {
-			if j.request.Offline {
-				j.leave(policy, MissingNamespaceLabels)
-				continue
-			}
-			j.fail(policy, ReasonNamespace, fmt.Sprintf("the labels of namespace %s are not known: %v", j.request.Namespace, j.labelsErr))
+		if j.labels == nil && policy.needsLabels() {
+			j.withoutLabels(policy)
 			continue
 		}
 		if j.request.Namespace != "" && !policy.matcher.namespaceSelector.Matches(j.labels) {
@@ -86,14 +94,24 @@ func (j *judgement) readLabels() {
 	switch {
 	case j.request.Namespace == "":
 		j.labels = labels.Set{}
-	case j.request.NamespaceLabels == nil:
-		j.labelsErr = errLabelsUnknown
-	default:
+	case j.request.NamespaceLabels != nil:
 		j.labels, j.labelsErr = j.request.NamespaceLabels()
-		if j.labelsErr == nil && j.labels == nil {
+		if j.labelsErr != nil {
+			j.labels = nil
+		} else if j.labels == nil {
 			j.labels = labels.Set{}
 		}
 	}
+}
+
+// withoutLabels records that a policy needs labels that are not there.
+func (j *judgement) withoutLabels(policy *Policy) {
+	if j.request.Offline {
+		j.leave(policy, MissingNamespaceLabels)
+		return
+	}
+	j.fail(trial{policy: policy, action: policy.settings.action}, ReasonNamespace,
+		fmt.Sprintf("the labels of namespace %s are not known: %v", j.request.Namespace, j.labelsErr))
 }
 
 // needsLabels reports whether the verdict may depend on the namespace's labels.
@@ -108,11 +126,13 @@ func (j *judgement) try(ctx context.Context, trials []trial) {
 		j.failAll(trials, ReasonInput, fmt.Sprintf("the request holds %d bytes and at most %d are judged", size, limit))
 		return
 	}
-	var known labels.Set
-	if j.labelsErr == nil {
-		known = j.labels
+	var needs reads
+	for _, t := range trials {
+		if t.policy.rule != nil {
+			needs = needs.and(t.policy.rule.reads)
+		}
 	}
-	in, err := newInput(j.request, known)
+	in, err := newInput(j.request, j.labels, needs)
 	if err != nil {
 		j.failAll(trials, ReasonInput, err.Error())
 		return
@@ -143,11 +163,11 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		}
 		switch {
 		case p.rule == nil:
-			j.fail(p, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
+			j.fail(t, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
 		case p.inventory && j.request.Offline:
 			j.leave(p, MissingInventory)
 		case p.inventory:
-			j.fail(p, ReasonInventory, "the inventory that it reads is not available")
+			j.fail(t, ReasonInventory, "the inventory that it reads is not available")
 		case !j.request.UserKnown && p.rule.reads.user:
 			j.leave(p, MissingUser)
 		default:
@@ -189,11 +209,12 @@ func violation(policy string, action v1.PolicyAction, one finding) Violation {
 	return Violation{Policy: policy, Message: one.message, Field: one.field, Fix: one.fix, Action: action}
 }
 
-func (j *judgement) fail(policy *Policy, reason ErrorReason, message string) {
+// fail records that a policy was not evaluated.
+func (j *judgement) fail(t trial, reason ErrorReason, message string) {
 	j.verdict.Errors = append(j.verdict.Errors, PolicyError{
-		Policy: policy.name, Reason: reason, Message: message, Action: policy.onError,
+		Policy: t.policy.name, Reason: reason, Message: message, Action: t.onError(),
 	})
-	j.snapshot.limits.Observer.Evaluated(policy.name, Outcome(reason), 0)
+	j.snapshot.limits.Observer.Evaluated(t.policy.name, Outcome(reason), 0)
 }
 
 // leave records that a policy was not asked.
@@ -203,6 +224,6 @@ func (j *judgement) leave(policy *Policy, missing Missing) {
 
 func (j *judgement) failAll(trials []trial, reason ErrorReason, message string) {
 	for _, t := range trials {
-		j.fail(t.policy, reason, message)
+		j.fail(t, reason, message)
 	}
 }

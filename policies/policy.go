@@ -20,8 +20,8 @@ type Policy struct {
 	matcher    matcher
 	settings   *settings
 	exceptions []v1.PolicyException
-	// onError is what an error does to a request.
-	onError v1.PolicyAction
+	// ignoreErrors is failurePolicy Ignore.
+	ignoreErrors bool
 	// inventory tells that the rule reads cluster objects.
 	inventory bool
 	// rule is nil when the policy did not compile.
@@ -37,7 +37,7 @@ func (p *Policy) Generation() int64 { return p.generation }
 // Compile compiles a policy. The error, if any, is a *CompileError with
 // everything that is wrong with it.
 func Compile(policy *v1.WorkloadPolicy) (*Policy, error) {
-	compiled, err := compile(policy)
+	compiled, err := compile(policy, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +46,14 @@ func Compile(policy *v1.WorkloadPolicy) (*Policy, error) {
 
 // compile is Compile, except that it returns what there is of a policy with
 // faults: enough to match requests and to answer them by the failure policy.
-func compile(policy *v1.WorkloadPolicy) (*Policy, *CompileError) {
+// The rule of last, if given, is used again when the Rego is the same.
+func compile(policy *v1.WorkloadPolicy, last *Policy) (*Policy, *CompileError) {
 	spec, path := &policy.Spec, field.NewPath("spec")
 	p := &Policy{
 		name:       policy.Name,
 		generation: policy.Generation,
 		digest:     specDigest(spec),
 		exceptions: spec.Exceptions,
-		onError:    v1.ActionDeny,
 		inventory:  len(spec.Inventory) > 0,
 	}
 	var faults, more field.ErrorList
@@ -64,12 +64,18 @@ func compile(policy *v1.WorkloadPolicy) (*Policy, *CompileError) {
 	switch spec.FailurePolicy {
 	case "", v1.FailurePolicyFail:
 	case v1.FailurePolicyIgnore:
-		p.onError = v1.ActionWarn
+		p.ignoreErrors = true
 	default:
 		faults = append(faults, field.NotSupported(path.Child("failurePolicy"), spec.FailurePolicy,
 			[]v1.PolicyFailurePolicy{v1.FailurePolicyFail, v1.FailurePolicyIgnore}))
 	}
-	compiled, errs := compileRule(spec.Rego)
+	var compiled *rule
+	var errs []RegoFault
+	if last != nil && last.rule != nil && last.rule.text == spec.Rego {
+		compiled = last.rule
+	} else {
+		compiled, errs = compileRule(spec.Rego)
+	}
 	if len(faults) == 0 && len(errs) == 0 {
 		p.rule = compiled
 		return p, nil

@@ -10,9 +10,12 @@ import (
 type reads struct {
 	user      bool
 	namespace bool
+	review    bool
 	// document tells that the rule reads members of the object at the top of
 	// the input, as rules written for conftest do.
 	document bool
+	// managedFields tells that the rule may look at metadata.managedFields.
+	managedFields bool
 }
 
 // inputMembers are the members that the input has for every policy.
@@ -35,28 +38,47 @@ func (r *reads) add(ref ast.Ref) {
 	member, ok := memberName(ref, 1)
 	switch {
 	case !ok:
-		r.user, r.namespace, r.document = true, true, true
+		*r = reads{user: true, namespace: true, review: true, document: true, managedFields: true}
 	case member == "user":
 		r.user = true
 	case member == "namespace":
 		r.namespace = true
+	case member == "object", member == "oldObject":
+		r.addObject(ref, 2)
 	case member == "review":
 		r.addReview(ref)
 	case !slices.Contains(inputMembers, member):
 		r.document = true
+		r.addObject(ref, 1)
 	}
 }
 
 func (r *reads) addReview(ref ast.Ref) {
+	r.review = true
 	member, ok := memberName(ref, 2)
 	switch {
 	case !ok:
-		r.user, r.namespace = true, true
+		r.user, r.namespace, r.managedFields = true, true, true
 	case member == "userInfo":
 		r.user = true
 	case member == "namespaceObject":
 		r.namespace = true
+	case member == "object", member == "oldObject":
+		r.addObject(ref, 3)
 	}
+}
+
+// addObject looks at what a reference takes from an object, whose members are
+// named at a position of the reference.
+func (r *reads) addObject(ref ast.Ref, position int) {
+	member, ok := memberName(ref, position)
+	if ok && member != "metadata" {
+		return
+	}
+	if inMetadata, known := memberName(ref, position+1); ok && known && inMetadata != "managedFields" {
+		return
+	}
+	r.managedFields = true
 }
 
 // memberName returns the constant at a position of a reference, if there is one.
@@ -66,4 +88,15 @@ func memberName(ref ast.Ref, position int) (string, bool) {
 	}
 	name, ok := ref[position].Value.(ast.String)
 	return string(name), ok
+}
+
+// and returns what either of two rules reads.
+func (r reads) and(other reads) reads {
+	return reads{
+		user:          r.user || other.user,
+		namespace:     r.namespace || other.namespace,
+		review:        r.review || other.review,
+		document:      r.document || other.document,
+		managedFields: r.managedFields || other.managedFields,
+	}
 }

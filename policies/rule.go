@@ -27,6 +27,7 @@ var reservedRoots = []string{"penstock", "inventory"}
 // own, and so a world of its own: whatever two policies call their packages
 // and rules, they cannot collide.
 type rule struct {
+	text     string
 	compiler *ast.Compiler
 	queries  []query
 	reads    reads
@@ -51,7 +52,7 @@ func compileRule(text string) (*rule, []RegoFault) {
 		return nil, faults
 	}
 	modules := map[string]*ast.Module{moduleName: module}
-	r := &rule{shared: importsLibrary(module)}
+	r := &rule{text: text, shared: importsLibrary(module)}
 	if r.shared {
 		maps.Copy(modules, sharedModules())
 	}
@@ -79,14 +80,11 @@ func compileRule(text string) (*rule, []RegoFault) {
 // parseModule parses Rego v1, or v0 when the text is valid as v0 only.
 func parseModule(text string) (*ast.Module, ast.RegoVersion, []RegoFault) {
 	module, err := parseAs(text, ast.RegoV1)
-	if err == nil && module != nil {
+	if err == nil {
 		return module, ast.RegoV1, nil
 	}
-	if old, oldErr := parseAs(text, ast.RegoV0); oldErr == nil && old != nil {
+	if old, oldErr := parseAs(text, ast.RegoV0); oldErr == nil {
 		return old, ast.RegoV0, nil
-	}
-	if err == nil {
-		return nil, 0, []RegoFault{{1, 1, ast.ParseErr, "there is no package in the text"}}
 	}
 	return nil, 0, sortFaults(regoFaults(err))
 }
@@ -106,7 +104,7 @@ func checkModule(module *ast.Module) []RegoFault {
 		place.Line, place.Column = loc.Row, loc.Col
 	}
 	if root, ok := module.Package.Path[1].Value.(ast.String); ok && slices.Contains(reservedRoots, string(root)) {
-		place.Message = fmt.Sprintf("package %s is reserved: call it after the policy", root)
+		place.Message = fmt.Sprintf("package %s is reserved: call it after the policy", string(root))
 		return []RegoFault{place}
 	}
 	for _, r := range module.Rules {

@@ -67,7 +67,8 @@ type PolicyError struct {
 	Policy  string
 	Reason  ErrorReason
 	Message string
-	// Action is the failure policy applied: Deny for Fail, Warn for Ignore.
+	// Action is the failure policy applied: under Fail the policy's own action,
+	// under Ignore at most Warn.
 	Action v1.PolicyAction
 }
 

@@ -159,7 +159,7 @@ type container struct {
 func (c container) term() *ast.Term {
 	return ast.ObjectTerm(
 		ast.Item(keyRole, c.role),
-		ast.Item(keyType, ast.InternedTerm(c.kind)),
+		ast.Item(keyType, stringTerm(c.kind)),
 		ast.Item(keyPath, ast.StringTerm(c.path)),
 		ast.Item(keySpec, c.spec),
 	)
@@ -225,11 +225,7 @@ func get(value *ast.Term, path string) *ast.Term {
 		if !ok {
 			return nil
 		}
-		key, common := commonStrings[name]
-		if !common {
-			key = ast.StringTerm(name)
-		}
-		value = object.Get(key)
+		value = object.Get(stringTerm(name))
 	}
 	return value
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -182,7 +181,7 @@ func (p *pass[T, S]) delete(ctx context.Context) error {
 	log.FromContext(ctx).Info("Deleting object whose time to live is over")
 	// The version guards against an edit that prolonged its life meanwhile.
 	err := p.client.Delete(ctx, p.object,
-		client.Preconditions{UID: ptr.To(p.object.GetUID()), ResourceVersion: ptr.To(p.object.GetResourceVersion())},
+		client.Preconditions{UID: new(p.object.GetUID()), ResourceVersion: new(p.object.GetResourceVersion())},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	return client.IgnoreNotFound(err)
 }

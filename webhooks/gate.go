@@ -45,9 +45,9 @@ type GateOptions struct {
 // A kind is how the requests for one kind are defaulted and judged. Objects
 // are v1 JSON.
 type kind interface {
-	// applyDefaults gives the spec with defaults, or nil where nothing changes or
-	// the object cannot be decoded.
-	applyDefaults(request *admissionv1.AdmissionRequest) ([]byte, error)
+	// patch gives what defaults change; nothing where the object cannot be
+	// decoded.
+	patch(request *admissionv1.AdmissionRequest) (patch, error)
 	// faults gives what would make the object meaningless, in v1 paths.
 	faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error)
 	// judged reports whether policies judge the kind.
@@ -87,14 +87,14 @@ func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest)
 	if !ok {
 		return unknownKind(request)
 	}
-	spec, err := kind.applyDefaults(request)
+	operations, err := kind.patch(request)
 	switch {
 	case err != nil:
 		return broken(request, err)
-	case spec == nil:
+	case len(operations) == 0:
 		return allowed(request)
 	default:
-		return patched(request, spec)
+		return patched(request, operations)
 	}
 }
 

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -24,8 +25,8 @@ func allowed(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionRespon
 	return &admissionv1.AdmissionResponse{UID: request.UID, Allowed: true}
 }
 
-func patched(request *admissionv1.AdmissionRequest, spec []byte) *admissionv1.AdmissionResponse {
-	patch, err := specPatch(spec)
+func patched(request *admissionv1.AdmissionRequest, operations patch) *admissionv1.AdmissionResponse {
+	patch, err := json.Marshal(operations)
 	if err != nil {
 		return broken(request, err)
 	}

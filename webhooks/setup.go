@@ -20,6 +20,9 @@ import (
 	"github.com/penstock-dev/penstock/conversion"
 )
 
+// +kubebuilder:webhookconfiguration:mutating=true,name=penstock
+// +kubebuilder:webhookconfiguration:mutating=false,name=penstock
+
 // ConvertPath is where conversion reviews are answered, for all kinds.
 const ConvertPath = "/convert"
 

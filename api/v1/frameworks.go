@@ -1,6 +1,9 @@
 package v1
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // frameworkFacts is what every room needs to know of a framework. The names,
 // ports and restart policies are those of the Kubeflow Training Operator
@@ -71,12 +74,7 @@ func (f Framework) CanonicalRole(name RoleName) (RoleName, bool) {
 // Chief or Launcher. There is at most one such role in a job, with one pod.
 // Without one, worker 0 leads.
 func (f Framework) Leads(name RoleName) bool {
-	for _, leader := range frameworks[f].leaders {
-		if leader == name {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(frameworks[f].leaders, name)
 }
 
 // MainContainer returns the name of the container that runs the framework:

@@ -443,6 +443,9 @@ const (
 	// TrainingJobFailedCondition is True once the job has failed. It is final.
 	// Reasons: PodFailed, BackoffLimitExceeded, DeadlineExceeded.
 	TrainingJobFailedCondition = "Failed"
+	// TrainingJobGangScheduledCondition says whether the pods of a job with
+	// spec.gang are placed all together. Reasons for False: GangNotSupported.
+	TrainingJobGangScheduledCondition = "GangScheduled"
 	// TrainingJobInvalidCondition is True while no pods can be made from the
 	// job. Reasons for True: those of InvalidCondition, FrameworkNotSupported.
 	// For False: Valid.
@@ -462,6 +465,7 @@ const (
 	TrainingJobPodFailedReason            = "PodFailed"
 	TrainingJobBackoffLimitExceededReason = "BackoffLimitExceeded"
 	TrainingJobDeadlineExceededReason     = "DeadlineExceeded"
+	TrainingJobGangUnsupportedReason      = "GangNotSupported"
 	TrainingJobFrameworkUnsupportedReason = "FrameworkNotSupported"
 	TrainingJobInvalidSpecReason          = InvalidSpecReason
 	TrainingJobValidReason                = ValidReason

@@ -62,6 +62,8 @@ type managerOptions struct {
 	policyDeadline  time.Duration
 	concurrentJobs  int
 	reconcilePeriod time.Duration
+	qps             float32
+	burst           int
 	zap             zap.Options
 }
 
@@ -100,6 +102,8 @@ func (o *managerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.policyDeadline, "policy-deadline", 500*time.Millisecond, "How long one policy may take for one request.")
 	flags.IntVar(&o.concurrentJobs, "concurrent-trainingjobs", 4, "How many training jobs are reconciled at once.")
 	flags.DurationVar(&o.reconcilePeriod, "reconcile-period", 5*time.Minute, "How often each workload is looked at without an event.")
+	flags.Float32Var(&o.qps, "kube-api-qps", 100, "How many requests a second may go to the API server; it has its own fairness.")
+	flags.IntVar(&o.burst, "kube-api-burst", 200, "How many requests may go to the API server at once.")
 	fromGo := flag.NewFlagSet("", flag.ContinueOnError)
 	o.zap.BindFlags(fromGo)
 	ctrl.RegisterFlags(fromGo)
@@ -112,6 +116,7 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("failed to find the cluster: %w", err)
 	}
+	config.QPS, config.Burst = o.qps, o.burst
 	scheme, err := newScheme()
 	if err != nil {
 		return err

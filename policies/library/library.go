@@ -3,6 +3,19 @@
 // policy.rego, policy_test.rego (unit tests in Rego) and cases (objects with
 // the verdict they must get). The folder lib holds the Rego that policies
 // share as data.penstock.
+//
+// A file in cases holds one or more YAML documents:
+//
+//	name: a sentence
+//	policyParameters: {}       # in place of the policy's own; optional
+//	operation: CREATE          # UPDATE when there is an oldObject; optional
+//	subResource: scale         # optional
+//	object: {}
+//	oldObject: {}              # optional
+//	expect: deny               # allow, warn or deny
+//	violations:                # all of them
+//	- field: spec.roles[0].replicas
+//	  message: a part of the message
 package library
 
 import (
@@ -90,6 +103,18 @@ func load(name string) (*v1.WorkloadPolicy, error) {
 	if err != nil {
 		return nil, err
 	}
-	policy.Spec.Rego = string(text)
+	policy.Spec.Rego = untabbed(string(text))
 	return policy, nil
+}
+
+// untabbed indents by spaces. YAML cannot show a text with tabs as a block:
+// kubectl edit would offer the Rego as one quoted line.
+func untabbed(text string) string {
+	var spaced strings.Builder
+	for line := range strings.Lines(text) {
+		code := strings.TrimLeft(line, "\t")
+		spaced.WriteString(strings.Repeat("  ", len(line)-len(code)))
+		spaced.WriteString(code)
+	}
+	return spaced.String()
 }

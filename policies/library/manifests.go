@@ -33,22 +33,21 @@ func Manifests() (map[string][]byte, error) {
 }
 
 // manifestOf joins policy.yaml, which ends within spec, and policy.rego. The
-// texts are kept as they are: encoding the object would fold the Rego into one
-// quoted line, because of its tabs.
+// first is kept as it is written, comments and all.
 func manifestOf(name string) ([]byte, error) {
-	var manifest bytes.Buffer
-	manifest.WriteString(generated("policies/library/" + name))
+	policy, err := load(name)
+	if err != nil {
+		return nil, err
+	}
 	text, err := files.ReadFile(path.Join(name, "policy.yaml"))
 	if err != nil {
 		return nil, err
 	}
+	var manifest bytes.Buffer
+	manifest.WriteString(generated("policies/library/" + name))
 	manifest.Write(text)
-	rego, err := files.ReadFile(path.Join(name, "policy.rego"))
-	if err != nil {
-		return nil, err
-	}
 	manifest.WriteString("  rego: |\n")
-	for line := range strings.Lines(string(rego)) {
+	for line := range strings.Lines(policy.Spec.Rego) {
 		if strings.TrimSpace(line) != "" {
 			manifest.WriteString("    ")
 		}

@@ -3,6 +3,7 @@ package library_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,6 +36,23 @@ func TestManifestsAreUpToDate(t *testing.T) {
 	}
 	if len(present) != len(want) {
 		t.Errorf("%s holds %d files, want %d", manifestDir, len(present), len(want))
+	}
+}
+
+func TestRegoIsShownAsABlock(t *testing.T) {
+	loaded, err := library.Policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, policy := range loaded {
+		// This is how kubectl edit shows it.
+		shown, err := yaml.Marshal(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(shown), "\n  rego: |\n") {
+			t.Errorf("%s: kubectl would not show the Rego as a block:\n%s", policy.Name, shown)
+		}
 	}
 }
 

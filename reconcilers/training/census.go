@@ -1,6 +1,7 @@
 package training
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -124,10 +125,8 @@ func (c *census) total() int32 {
 // any says whether some member is as the function says.
 func (c *census) any(is func(*member) bool) bool {
 	for _, crew := range c.crews {
-		for _, m := range crew.members {
-			if is(m) {
-				return true
-			}
+		if slices.ContainsFunc(crew.members, is) {
+			return true
 		}
 	}
 	return false

@@ -24,4 +24,11 @@ func (e environment) into(container *corev1.Container) {
 	container.Env = append(slices.Clone(e), slices.DeleteFunc(slices.Clone(container.Env), own)...)
 }
 
+// intoAll puts the variables into every container of a pod.
+func (e environment) intoAll(pod *corev1.Pod) {
+	for i := range pod.Spec.Containers {
+		e.into(&pod.Spec.Containers[i])
+	}
+}
+
 func itoa(n int32) string { return strconv.Itoa(int(n)) }

@@ -40,6 +40,8 @@ type forgiving interface {
 // get a condition that says so.
 var frameworks = map[v1.Framework]framework{
 	v1.FrameworkPyTorch: pytorch{},
+	v1.FrameworkXGBoost: xgboost{},
+	v1.FrameworkJAX:     jax{},
 }
 
 // firstOf returns the first of the named crews that wants any pods.

@@ -75,12 +75,12 @@ func (p *planner) finish(v *verdict) {
 		p.event(jobFailed(v.reason, v.message))
 		p.settle(v1.TrainingJobFailedReason, "the job has failed")
 	}
-	p.status.CompletionTime = ptr.To(p.now)
+	p.status.CompletionTime = new(p.now)
 	for i := range p.status.Roles {
 		role := &p.status.Roles[i]
 		role.Observed = nil
 		// No failed pod is replaced any more, whatever its policy.
-		role.Failed = ptr.To(p.census.crew(role.Name).count(failed))
+		role.Failed = new(p.census.crew(role.Name).count(failed))
 	}
 	p.planFinished()
 }
@@ -136,16 +136,20 @@ func endingOf(exit *corev1.ContainerStateTerminated, pod *corev1.Pod) string {
 	}
 }
 
-// allSucceeded says whether every wanted pod has succeeded.
-func (c *crew) allSucceeded() bool {
-	return c.wanted() > 0 && c.count(succeeded) == c.wanted()
-}
-
-// startedSucceeded says whether every pod that ever started has succeeded, and
-// at least so many. A pod that could not be placed or started does not keep the
-// others, which have finished, from being done; one that still runs does, as
-// it may be writing its checkpoint, even while it is being deleted.
-func (c *crew) startedSucceeded(least int32) bool {
+// done says whether the pods of a role have done their work: all of them, or of
+// an elastic role all that ever started, and at least its minimum.
+//
+// An elastic worker that could not be placed or started does not keep the
+// others, which have finished, from being done; one that still runs does, as it
+// may be writing its checkpoint, even while it is being deleted.
+func (c *crew) done(job *v1.TrainingJob) bool {
+	if c == nil || c.wanted() == 0 {
+		return false
+	}
 	n := c.count(succeeded)
-	return n >= max(least, 1) && n+c.count(pending)+c.count(missing) == c.wanted()
+	elastic := job.Spec.Elastic
+	if elastic == nil || c.role.Name != v1.RoleWorker {
+		return n == c.wanted()
+	}
+	return n >= max(ptr.Deref(elastic.MinReplicas, 1), 1) && n+c.count(pending)+c.count(missing) == c.wanted()
 }

@@ -33,7 +33,7 @@ func Plan(job *v1.TrainingJob, observed plan.Observed, now time.Time) plan.Resul
 		p.planFinished()
 	case p.framework == nil:
 		p.planUnsupported()
-	case suspended(job):
+	case suspended(job) || p.leaving():
 		p.planSuspended()
 	default:
 		p.planActive()
@@ -76,6 +76,7 @@ func newPlanner(job *v1.TrainingJob, observed plan.Observed, now time.Time) *pla
 // planActive plans a job that shall run.
 func (p *planner) planActive() {
 	p.supported()
+	p.admitGangless()
 	p.start()
 	p.countRestartsInPlace()
 	if v := p.judge(); v != nil {
@@ -96,6 +97,17 @@ func (p *planner) planUnsupported() {
 	p.status.Phase = v1.PhasePending
 	p.setCondition(v1.TrainingJobInvalidCondition, metav1.ConditionTrue, v1.TrainingJobFrameworkUnsupportedReason,
 		"framework "+string(p.job.Spec.Framework)+" is not supported by this version of Penstock: no pods are made")
+}
+
+// admitGangless says that pods are placed one by one, where the job asks for
+// all of them together. A topology that the gang names is kept to all the same.
+func (p *planner) admitGangless() {
+	if p.job.Spec.Gang == nil {
+		meta.RemoveStatusCondition(&p.status.Conditions, v1.TrainingJobGangScheduledCondition)
+		return
+	}
+	p.setCondition(v1.TrainingJobGangScheduledCondition, metav1.ConditionFalse, v1.TrainingJobGangUnsupportedReason,
+		"this version of Penstock makes no pod group: the pods are placed one by one")
 }
 
 // supported takes back what planUnsupported said, should a newer version have

@@ -224,6 +224,18 @@ func TestPlan(t *testing.T) {
 			pods: []*corev1.Pod{fixtures.Pod("a-worker-0", fixtures.Succeeded()), fixtures.Pod("a-worker-1")},
 			want: outcome{Phase: v1.PhaseCreating, Ready: "1/2"},
 		},
+		"an XGBoost job has succeeded when its master has": {
+			job: fixtures.TrainingJob("a", fixtures.Master(), func(job *v1.TrainingJob) { job.Spec.Framework = v1.FrameworkXGBoost }),
+			pods: []*corev1.Pod{
+				fixtures.Pod("a-master-0", fixtures.Succeeded()), fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-1", fixtures.Running()),
+			},
+			want: outcome{Phase: v1.PhaseSucceeded, Ready: "3/3"},
+		},
+		"a JAX job has succeeded when all its workers have": {
+			job:  fixtures.TrainingJob("a", func(job *v1.TrainingJob) { job.Spec.Framework = v1.FrameworkJAX }),
+			pods: []*corev1.Pod{fixtures.Pod("a-worker-0", fixtures.Succeeded()), fixtures.Pod("a-worker-1", fixtures.Running())},
+			want: outcome{Phase: v1.PhaseRunning, Ready: "2/2"},
+		},
 		"a framework that is not built gets a condition and no pods": {
 			job: fixtures.TrainingJob("a", func(job *v1.TrainingJob) { job.Spec.Framework = v1.FrameworkMPI }),
 			want: outcome{
@@ -248,6 +260,18 @@ func TestPlan(t *testing.T) {
 				t.Errorf("Plan() is not deterministic (-first +second):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestGangIsNotPassedOverInSilence(t *testing.T) {
+	job := fixtures.TrainingJob("a", func(job *v1.TrainingJob) { job.Spec.Gang = &v1.Gang{Scheduler: "volcano"} })
+	result := Plan(job, plan.Observed{}, fixtures.Start)
+	c := meta.FindStatusCondition(result.Status.Conditions, v1.TrainingJobGangScheduledCondition)
+	if c == nil || c.Reason != v1.TrainingJobGangUnsupportedReason {
+		t.Errorf("condition %+v", c)
+	}
+	if got := result.Create[0].(*corev1.Pod).Spec.SchedulerName; got != "volcano" {
+		t.Errorf("schedulerName %q", got)
 	}
 }
 

@@ -23,6 +23,8 @@ func (p *planner) planPods() {
 			case m.state == missing:
 				p.result.Create = append(p.result.Create, p.newPod(m))
 				created++
+			case m.replaced() && p.now.Time.Before(p.replaceAt(m)):
+				p.wakeAt(p.replaceAt(m))
 			case m.replaced():
 				p.event(podReplaced(m))
 				p.countReplacement(m)

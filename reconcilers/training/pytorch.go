@@ -27,17 +27,7 @@ func (pytorch) port() corev1.ContainerPort {
 
 func (pytorch) leads(c *census) *crew { return firstOf(c, v1.RoleMaster, v1.RoleWorker) }
 
-func (f pytorch) succeeded(c *census) bool {
-	crew := f.leads(c)
-	switch {
-	case crew == nil:
-		return false
-	case crew.role.Name == v1.RoleWorker && c.job.Spec.Elastic != nil:
-		return crew.startedSucceeded(ptr.Deref(c.job.Spec.Elastic.MinReplicas, 1))
-	default:
-		return crew.allSucceeded()
-	}
-}
+func (f pytorch) succeeded(c *census) bool { return f.leads(c).done(c.job) }
 
 // equip gives every container of a pod the variables by which processes find
 // each other. RANK is the rank of the pod; torchrun derives those of its
@@ -71,9 +61,7 @@ func (f pytorch) equip(c *census, m *member, pod *corev1.Pod) {
 	if c.job.Spec.Elastic != nil || spec.Rendezvous != nil {
 		f.meet(c, ptr.Deref(spec.Rendezvous, v1.Rendezvous{}), &env)
 	}
-	for i := range pod.Spec.Containers {
-		env.into(&pod.Spec.Containers[i])
-	}
+	env.intoAll(pod)
 }
 
 // nodes is the number of pods, or the range of it that an elastic job bears.

@@ -39,7 +39,7 @@ func (p *planner) countRestartsInPlace() {
 			now := max(mainStatus(pod, p.census.container()).RestartCount, counted[uid])
 			addRestarts(status, now-counted[uid])
 			if now > 0 {
-				observed = append(observed, v1.ObservedRestarts{UID: uid, Count: ptr.To(now)})
+				observed = append(observed, v1.ObservedRestarts{UID: uid, Count: new(now)})
 			}
 		}
 		// Pods that are gone are left out: their restarts are in the sum.
@@ -56,7 +56,7 @@ func (p *planner) countReplacement(m *member) {
 	status, uid := p.roleStatus(m.role.Name), string(m.pod.UID)
 	addRestarts(status, 1)
 	status.Observed = slices.DeleteFunc(status.Observed, func(o v1.ObservedRestarts) bool { return o.UID == uid })
-	status.Observed = append(status.Observed, v1.ObservedRestarts{UID: uid, Count: ptr.To(m.restarts + 1)})
+	status.Observed = append(status.Observed, v1.ObservedRestarts{UID: uid, Count: new(m.restarts + 1)})
 	sortObserved(status)
 }
 
@@ -64,21 +64,6 @@ func (p *planner) countReplacement(m *member) {
 // pod among its restarts.
 func (p *planner) replacementCounted(m *member) bool {
 	return countedRestarts(p.roleStatus(m.role.Name))[string(m.pod.UID)] > m.restarts
-}
-
-// forgetRestarts starts the count anew when the job is resumed. What pods that
-// are still there have restarted so far belongs to the time before.
-func (p *planner) forgetRestarts() {
-	for _, crew := range p.census.crews {
-		status := p.roleStatus(crew.role.Name)
-		status.Restarts, status.Observed = ptr.To[int32](0), nil
-		for _, pod := range crew.pods() {
-			if n := mainStatus(pod, p.census.container()).RestartCount; n > 0 {
-				status.Observed = append(status.Observed, v1.ObservedRestarts{UID: string(pod.UID), Count: ptr.To(n)})
-			}
-		}
-		sortObserved(status)
-	}
 }
 
 // backoffLimitExceeded fails the job when it would need more restarts than it
@@ -128,7 +113,7 @@ func (p *planner) roleStatus(name v1.RoleName) *v1.RoleStatus {
 }
 
 func addRestarts(status *v1.RoleStatus, n int32) {
-	status.Restarts = ptr.To(ptr.Deref(status.Restarts, 0) + n)
+	status.Restarts = new(ptr.Deref(status.Restarts, 0) + n)
 }
 
 func countedRestarts(status *v1.RoleStatus) map[string]int32 {

@@ -3,9 +3,11 @@ package training
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -143,5 +145,36 @@ func TestObservedRestartsArePruned(t *testing.T) {
 	want := []v1.ObservedRestarts{{UID: "pod-1", Count: ptr.To[int32](1)}}
 	if diff := cmp.Diff(want, result.Status.Roles[0].Observed); diff != "" {
 		t.Errorf("observed mismatch (-want +got):\n%s", diff)
+	}
+}
+
+func TestReplacingSlowsDown(t *testing.T) {
+	failed := func(mods ...fixtures.PodMod) *corev1.Pod {
+		return nth(0, append(mods, func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(later.Add(-3 * time.Second)) })...)
+	}
+	tests := map[string]struct {
+		restarts int32
+		pod      *corev1.Pod
+		wantWake time.Duration
+	}{
+		"the first restart is made at once":                     {pod: failed(fixtures.Failed(137))},
+		"the third waits two seconds from the pod's creation":   {restarts: 2, pod: failed(fixtures.Failed(137))},
+		"the fourth waits four":                                 {restarts: 3, pod: failed(fixtures.Failed(137)), wantWake: time.Second},
+		"a late one waits five minutes":                         {restarts: 100, pod: failed(fixtures.Failed(137)), wantWake: 297 * time.Second},
+		"a late one whose pod has run for long is made at once": {restarts: 100, pod: nth(0, fixtures.Failed(137))},
+		"a lost pod is replaced after a second":                 {pod: failed(fixtures.FailedFor("NodeShutdown", ""))},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			job := started(fixtures.TrainingJob("a", fixtures.Workers(1), fixtures.Restart(v1.RestartExitCode)))
+			job.Status.Roles[0].Restarts = new(tc.restarts)
+			result := Plan(job, pods(tc.pod), later)
+			if diff := cmp.Diff([]any{tc.wantWake, tc.wantWake == 0}, []any{result.RequeueAfter, len(result.Delete) > 0}); diff != "" {
+				t.Errorf("wake-up, deletes mismatch (-want +got):\n%s", diff)
+			}
+			if result.Status.Phase != v1.PhaseRestarting {
+				t.Errorf("phase %s", result.Status.Phase)
+			}
+		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
@@ -62,7 +61,7 @@ func TestDeadline(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			job := started(fixtures.TrainingJob("a", fixtures.Deadline(max(tc.seconds, 1))))
-			job.Spec.RunPolicy.ActiveDeadlineSeconds = ptr.To(tc.seconds)
+			job.Spec.RunPolicy.ActiveDeadlineSeconds = new(tc.seconds)
 			result := Plan(job, running, fixtures.Start.Add(tc.at))
 			if diff := cmp.Diff([]any{tc.wantPhase, tc.wantWake}, []any{result.Status.Phase, result.RequeueAfter}); diff != "" {
 				t.Errorf("phase and wake-up mismatch (-want +got):\n%s", diff)
@@ -149,7 +148,7 @@ func TestSuspend(t *testing.T) {
 		family("a-worker-1", fixtures.Running()))
 	job.Status = Plan(job, running, fixtures.Start.Add(30*time.Second)).Status
 
-	job.Spec.RunPolicy.Suspend = ptr.To(true)
+	job.Spec.RunPolicy.Suspend = new(true)
 	result := Plan(job, running, fixtures.Start.Add(60*time.Second))
 	if got := len(result.Delete); got != 4 {
 		t.Errorf("suspending deletes %d children, want both pods and both services", got)
@@ -171,13 +170,18 @@ func TestSuspend(t *testing.T) {
 	}
 	job.Status = result.Status
 
-	// A resumed job has its whole deadline and limit; a pod that is still
-	// leaving is waited for, and its restarts belong to the past.
-	job.Spec.RunPolicy.Suspend = ptr.To(false)
+	// A resumed job waits for pods that are still leaving, then starts with its
+	// whole deadline and limit.
+	job.Spec.RunPolicy.Suspend = new(false)
 	resumed := fixtures.Start.Add(48 * time.Hour)
 	leaving := pods(fixtures.Pod("a-worker-0", fixtures.Running(), fixtures.RestartedInPlace(3, 1), fixtures.Terminating()))
-	result = Plan(job, leaving, resumed)
-	if diff := cmp.Diff([]string{"a-worker-1"}, outcomeOf(result).Created); diff != "" {
+	result = Plan(job, leaving, resumed.Add(-time.Minute))
+	if result.Status.Phase != v1.PhaseSuspended || len(result.Create) > 0 {
+		t.Errorf("with a pod leaving: phase %s, creates %v", result.Status.Phase, outcomeOf(result).Created)
+	}
+	job.Status = result.Status
+	result = Plan(job, plan.Observed{}, resumed)
+	if diff := cmp.Diff([]string{"a-worker-0", "a-worker-1"}, outcomeOf(result).Created); diff != "" {
 		t.Errorf("created mismatch (-want +got):\n%s", diff)
 	}
 	if result.RequeueAfter != 100*time.Second || *result.Status.Restarts != 0 || !result.Status.StartTime.Time.Equal(resumed) {
@@ -187,17 +191,13 @@ func TestSuspend(t *testing.T) {
 	if c.Status != metav1.ConditionFalse || c.Reason != v1.TrainingJobResumedReason {
 		t.Errorf("Suspended condition: %+v", c)
 	}
-	job.Status = result.Status
-	if result = Plan(job, leaving, resumed); *result.Status.Restarts != 0 {
-		t.Errorf("restarts of the time before suspension were counted: %d", *result.Status.Restarts)
-	}
 }
 
 func TestSuspendingAFinishedJobDoesNothing(t *testing.T) {
 	job := started(fixtures.TrainingJob("a", fixtures.Workers(1)))
 	done := pods(fixtures.Pod("a-worker-0", fixtures.Succeeded()))
 	job.Status = Plan(job, done, later).Status
-	job.Spec.RunPolicy.Suspend = ptr.To(true)
+	job.Spec.RunPolicy.Suspend = new(true)
 	result := Plan(job, done, later.Add(time.Minute))
 	if result.Status.Phase != v1.PhaseSucceeded || len(result.Delete) > 0 {
 		t.Errorf("phase %s, deletes %v", result.Status.Phase, deleted(result))

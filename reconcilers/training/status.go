@@ -21,17 +21,17 @@ func (p *planner) setCounts() {
 			continue
 		}
 		status := p.roleStatus(crew.role.Name)
-		status.Replicas = ptr.To(crew.wanted())
-		status.Active = ptr.To(crew.count(active))
-		status.Ready = ptr.To(crew.ready())
-		status.Succeeded = ptr.To(crew.count(succeeded))
-		status.Failed = ptr.To(crew.failedForGood())
-		status.Restarts = ptr.To(ptr.Deref(status.Restarts, 0))
+		status.Replicas = new(crew.wanted())
+		status.Active = new(crew.count(active))
+		status.Ready = new(crew.ready())
+		status.Succeeded = new(crew.count(succeeded))
+		status.Failed = new(crew.failedForGood())
+		status.Restarts = new(ptr.Deref(status.Restarts, 0))
 		restarts += *status.Restarts
 		roles = append(roles, *status)
 	}
 	p.status.Roles = roles
-	p.status.Restarts = ptr.To(restarts)
+	p.status.Restarts = new(restarts)
 	p.setRolesReady()
 	p.setElastic()
 }
@@ -54,7 +54,7 @@ func (p *planner) setElastic() {
 		return
 	}
 	there := int32(len(crew.pods())) - crew.count(terminating)
-	p.status.Elastic = &v1.ElasticStatus{Replicas: ptr.To(there), Selector: roleSelector(p.job, v1.RoleWorker)}
+	p.status.Elastic = &v1.ElasticStatus{Replicas: new(there), Selector: roleSelector(p.job, v1.RoleWorker)}
 }
 
 // countRemaining counts the pods of a finished job that still run. What has
@@ -75,7 +75,7 @@ func (p *planner) countRemaining() {
 				}
 			}
 		}
-		status.Active, status.Ready = ptr.To(running), ptr.To(ready)
+		status.Active, status.Ready = new(running), new(ready)
 	}
 	if p.status.Elastic != nil {
 		p.setElastic()

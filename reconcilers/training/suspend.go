@@ -1,10 +1,12 @@
 package training
 
 import (
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/plan"
 )
 
 func suspended(job *v1.TrainingJob) bool { return ptr.Deref(runPolicy(job).Suspend, false) }
@@ -27,9 +29,20 @@ func (p *planner) planSuspended() {
 	}
 	p.status.Phase = v1.PhaseSuspended
 	p.setCondition(v1.TrainingJobCreatedCondition, metav1.ConditionTrue, v1.TrainingJobCreatedReason, "the job was seen")
-	p.setCondition(v1.TrainingJobSuspendedCondition, metav1.ConditionTrue, v1.TrainingJobSuspendedReason,
-		"the job is suspended: its pods are deleted")
+	message := "the job is suspended: its pods are deleted"
+	if !suspended(p.job) {
+		message = "the job starts again when its pods from before are gone"
+	}
+	p.setCondition(v1.TrainingJobSuspendedCondition, metav1.ConditionTrue, v1.TrainingJobSuspendedReason, message)
 	p.settle(v1.TrainingJobSuspendedReason, "the job is suspended")
+}
+
+// leaving says whether a resumed job still has pods from before. It starts when
+// they are gone: their names are taken, what they did belongs to the past, and
+// peers of one run should start together.
+func (p *planner) leaving() bool {
+	return isTrue(p.status.Conditions, v1.TrainingJobSuspendedCondition) &&
+		len(plan.ChildrenOf[*corev1.Pod](p.observed)) > 0
 }
 
 // start notes when the job starts. A resumed job starts anew: with the whole of
@@ -39,10 +52,12 @@ func (p *planner) start() {
 	if isTrue(p.status.Conditions, v1.TrainingJobSuspendedCondition) {
 		p.setCondition(v1.TrainingJobSuspendedCondition, metav1.ConditionFalse, v1.TrainingJobResumedReason, "the job was resumed")
 		p.event(jobResumed())
-		p.forgetRestarts()
+		for i := range p.status.Roles {
+			p.status.Roles[i].Restarts, p.status.Roles[i].Observed = nil, nil
+		}
 		p.status.StartTime = nil
 	}
 	if p.status.StartTime == nil {
-		p.status.StartTime = ptr.To(p.now)
+		p.status.StartTime = new(p.now)
 	}
 }

@@ -18,9 +18,9 @@ const (
 	serviceIP    = "10.96.0.1" // the first of the range, which the kubernetes Service gets
 )
 
-// freePort returns a TCP port that nothing listens on. Another process may still take it before it is used, so
+// FreePort returns a TCP port of 127.0.0.1 that nothing listens on. Another process may still take it before it is used, so
 // whoever uses it tries again.
-func freePort() (int, error) {
+func FreePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("failed to find a free port: %w", err)
@@ -30,7 +30,7 @@ func freePort() (int, error) {
 }
 
 func (c *Cluster) startEtcd(ctx context.Context) error {
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return err
 	}

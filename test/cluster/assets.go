@@ -11,8 +11,6 @@ import (
 // ErrNoAssets says that a binary of the control plane is nowhere to be found.
 var ErrNoAssets = errors.New(`control plane binaries are missing: run "make controlplane"`)
 
-const modulePath = "github.com/penstock-dev/penstock"
-
 // Assets are the folders that hold the binaries of the control plane, the first one that has a binary wins.
 type Assets struct {
 	dirs []string
@@ -25,7 +23,7 @@ func FindAssets() (Assets, error) {
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
 		found.dirs = append(found.dirs, dir)
 	}
-	root, err := moduleRoot()
+	root, err := ModuleRoot()
 	if err == nil {
 		found.dirs = append(found.dirs, filepath.Join(root, "test", "controlplane", "bin"))
 	}
@@ -50,21 +48,4 @@ func (a Assets) require(names ...string) error {
 		}
 	}
 	return nil
-}
-
-// moduleRoot walks up from the working directory to the folder of this module's go.mod, past modules nested in it.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for at := dir; ; at = filepath.Dir(at) {
-		text, err := os.ReadFile(filepath.Join(at, "go.mod"))
-		if err == nil && strings.HasPrefix(string(text), "module "+modulePath+"\n") {
-			return at, nil
-		}
-		if at == filepath.Dir(at) {
-			return "", fmt.Errorf("%s is not inside the module %s", dir, modulePath)
-		}
-	}
 }

@@ -35,6 +35,7 @@ type Cluster struct {
 	port      int
 	http      *http.Client
 	client    kubernetes.Interface
+	simulator *process // of nodes and pods; with Full
 
 	mu        sync.Mutex
 	etcd      *process
@@ -89,7 +90,7 @@ func (c *Cluster) startAPI(ctx context.Context) error {
 	if err := os.RemoveAll(filepath.Join(c.Dir, "etcd")); err != nil {
 		return err
 	}
-	port, err := freePort()
+	port, err := FreePort()
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 		c.mu.Unlock()
 		started[component.name] = p
 	}
+	c.simulator = started["kwok"]
 
 	if err := c.createNodes(ctx, c.options.Nodes); err != nil {
 		return err

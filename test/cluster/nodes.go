@@ -110,10 +110,7 @@ func (c *Cluster) AddNodes(ctx context.Context, nodes ...Node) error {
 	if err := c.createNodes(ctx, nodes); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	simulator := c.others[len(c.others)-1]
-	c.mu.Unlock()
-	return simulator.await(ctx, func(ctx context.Context) error { return c.nodesReady(ctx, nodes) })
+	return c.simulator.await(ctx, func(ctx context.Context) error { return c.nodesReady(ctx, nodes) })
 }
 
 func (c *Cluster) createNodes(ctx context.Context, nodes []Node) error {

@@ -24,6 +24,7 @@ type process struct {
 	name    string
 	logPath string
 	pid     int
+	grace   time.Duration // how long it may take to end by itself
 	ended   chan struct{} // closed once the process has been reaped
 	err     error         // how it ended; read after ended is closed
 	once    sync.Once
@@ -31,7 +32,7 @@ type process struct {
 
 // startProcess starts a component whose output is appended to its log.
 func startProcess(name, path, logDir string, args ...string) (*process, error) {
-	p := &process{name: name, logPath: filepath.Join(logDir, name+".log"), ended: make(chan struct{})}
+	p := &process{name: name, logPath: filepath.Join(logDir, name+".log"), grace: stopTimeout, ended: make(chan struct{})}
 	log, err := os.OpenFile(p.logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("failed to open the log of %s: %w", name, err)
@@ -69,7 +70,7 @@ func (p *process) stop() {
 		_ = syscall.Kill(p.pid, syscall.SIGTERM)
 		select {
 		case <-p.ended:
-		case <-time.After(stopTimeout):
+		case <-time.After(p.grace):
 		}
 		// The group may hold children of a process that has already ended.
 		_ = syscall.Kill(-p.pid, syscall.SIGKILL)

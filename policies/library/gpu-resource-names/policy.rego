@@ -47,16 +47,12 @@ likely(name) if {
 	letters == sort(split(known, ""))
 }
 
-# nearest is the known name that shares most pairs of letters with this one.
-nearest(name) := replace(best, "*", "<profile>") if {
+# nearest is the known name that has most of this one's pairs of letters; the
+# first of equals.
+nearest(name) := replace(input.parameters.allowed[best], "*", "<profile>") if {
 	pairs := letter_pairs(lower(name))
-	scores := {known: score |
-		some known in input.parameters.allowed
-		other := letter_pairs(lower(known))
-		score := (2 * count(pairs & other)) / (count(pairs) + count(other))
-	}
-	top := max([score | some score in scores])
-	best := min([known | some known, score in scores; score == top])
+	shared := [count(pairs & letter_pairs(lower(known))) | some known in input.parameters.allowed]
+	best := min([i | some i, n in shared; n == max(shared)])
 }
 
 letter_pairs(text) := {substring(text, i, 2) | some i in numbers.range(0, count(text) - 2)}

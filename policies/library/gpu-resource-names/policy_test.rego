@@ -3,7 +3,7 @@ package gpu_resource_names_test
 import data.gpu_resource_names
 
 parameters := {
-	"allowed": ["amd.com/gpu", "nvidia.com/gpu", "nvidia.com/mig-*"],
+	"allowed": ["nvidia.com/gpu", "nvidia.com/mig-*", "nvidia.com/gpu.shared", "amd.com/gpu"],
 	"looksLikeAccelerator": "gpu|(^|[^a-z])(mig|nvidia)([^a-z]|$)",
 	"looksLikeNetwork": "rdma",
 }
@@ -27,6 +27,9 @@ test_known_names_pass if {
 
 test_nearest_name_is_suggested if {
 	fixes("nvidia/gpu") == {"did you mean nvidia.com/gpu?"}
+	fixes("gpu") == {"did you mean nvidia.com/gpu?"}
+	fixes("nvidia.com/gpus") == {"did you mean nvidia.com/gpu?"}
+	fixes("nvidia.com/gpu-shared") == {"did you mean nvidia.com/gpu.shared?"}
 	fixes("amd/gpu") == {"did you mean amd.com/gpu?"}
 	fixes("nvidia.com/mig1g.10gb") == {"did you mean nvidia.com/mig-<profile>?"}
 	fixes("nvidia.com/gup") == {"did you mean nvidia.com/gpu?"}

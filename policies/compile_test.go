@@ -1,0 +1,153 @@
+package policies_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/library"
+)
+
+func TestCompile(t *testing.T) {
+	tests := map[string]struct {
+		policy *v1.WorkloadPolicy
+		want   []string // the lines of the error
+	}{
+		"Rego v1": {
+			policy: policy("p", "package p\nviolation contains \"x\" if input.object"),
+		},
+		"Rego v0, as in Gatekeeper templates": {
+			policy: policy("p", "package k8srequired\nviolation[{\"msg\": msg}] { not input.review.object.metadata.labels.team\n msg := \"label team is missing\" }"),
+		},
+		"rules of conftest": {
+			policy: policy("p", "package main\ndeny contains \"a\" if input.kind == \"TrainingJob\"\nwarn contains \"b\" if input.spec"),
+		},
+		"the shared library from Rego v0": {
+			policy: policy("p", "package p\nimport data.penstock.workload\nviolation[x] { x := workload.roles[_].name }"),
+		},
+		"a parse error has line and column": {
+			policy: policy("p", "package p\n\nviolation contains msg if {\n  msg := \n}\n"),
+			want:   []string{"spec.rego: 5:1: rego_parse_error: unexpected } token"},
+		},
+		"a type error has line and column": {
+			policy: policy("p", "package p\n\nviolation contains \"x\" if {\n  count(1) == 2\n}\n"),
+			want:   []string{"spec.rego: 4:3: rego_type_error: count: invalid argument(s)"},
+		},
+		"an unsafe variable has line and column": {
+			policy: policy("p", "package p\nviolation contains msg if {\n\tinput.object\n}\n"),
+			want:   []string{"spec.rego: 2:20: rego_unsafe_var_error: var msg is unsafe"},
+		},
+		"a builtin that reaches the network is named": {
+			policy: policy("p", "package p\nviolation contains \"x\" if {\n  http.send({\"url\": \"http://example.com\", \"method\": \"get\"})\n}\n"),
+			want:   []string{"spec.rego: 3:3: rego_type_error: builtin http.send is not allowed in a policy"},
+		},
+		"a forbidden builtin cannot be smuggled in by with": {
+			policy: policy("p", "package p\nviolation contains \"x\" if {\n  is_object(input) with is_object as http.send\n}\n"),
+			want:   []string{"spec.rego: 3:38: rego_unsafe_var_error: var http is unsafe"},
+		},
+		"the environment is out of reach": {
+			policy: policy("p", "package p\nviolation contains \"x\" if opa.runtime().env.HOME\n"),
+			want:   []string{"spec.rego: 2:27: rego_type_error: builtin opa.runtime is not allowed in a policy"},
+		},
+		"all faults of the Rego at once": {
+			policy: policy("p", "package p\nviolation contains a if true\nviolation contains b if true\n"),
+			want: []string{
+				"spec.rego: 2:20: rego_unsafe_var_error: var a is unsafe",
+				"spec.rego: 3:20: rego_unsafe_var_error: var b is unsafe",
+			},
+		},
+		"no verdict": {
+			policy: policy("p", "package p\nallow if true\n"),
+			want:   []string{"spec.rego: 1:1: rego_compile_error: there is no rule violation (or deny, or warn)"},
+		},
+		"a function for a verdict": {
+			policy: policy("p", "package p\nviolation(x) := x\n"),
+			want:   []string{"spec.rego: 2:1: rego_compile_error: violation must be a set of violations and is a function"},
+		},
+		"no package": {
+			policy: policy("p", "# nothing\n"),
+			want:   []string{"spec.rego: 1:1: rego_parse_error: empty module"},
+		},
+		"a package of Penstock's own": {
+			policy: policy("p", "package penstock.workload\nviolation contains \"x\" if true\n"),
+			want:   []string{"spec.rego: 1:1: rego_compile_error: package penstock is reserved: call it after the policy"},
+		},
+		"recursion": {
+			policy: policy("p", "package p\nviolation contains x if some x in violation\n"),
+			want:   []string{"spec.rego: 2:1: rego_recursion_error: rule data.p.violation is recursive"},
+		},
+		"everything that is wrong outside the Rego": {
+			policy: policy("p", "package p\nviolation contains \"x\" if true\n", func(spec *v1.WorkloadPolicySpec) {
+				bad := &metav1.LabelSelector{MatchLabels: map[string]string{"a": "-"}}
+				spec.Match.NamespaceSelector = bad
+				spec.Match.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}
+				spec.Match.Operations = []v1.PolicyOperation{"READ"}
+				spec.Action = "Refuse"
+				spec.FailurePolicy = "Maybe"
+				parameters(`[1]`)(spec)
+				spec.Overrides = []v1.PolicyOverride{{}, {NamespaceSelector: bad}}
+				spec.Exceptions = []v1.PolicyException{{Reason: "none"}}
+			}),
+			want: []string{
+				"spec.match.operations[0]: Unsupported value",
+				"spec.match.namespaceSelector.matchLabels: Invalid value",
+				"spec.match.objectSelector.matchExpressions[0].operator: Invalid value",
+				"spec.action: Unsupported value",
+				"spec.parameters: Invalid value: must be an object",
+				"spec.overrides[0].namespaceSelector: Required value",
+				"spec.overrides[1].namespaceSelector.matchLabels: Invalid value",
+				"spec.exceptions[0].namespaces: Required value",
+				"spec.exceptions[0].until: Required value",
+				"spec.failurePolicy: Unsupported value",
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			compiled, err := policies.Compile(tc.policy)
+			if tc.want == nil {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if compiled.Name() != "p" || compiled.Generation() != 1 {
+					t.Errorf("got %s of generation %d", compiled.Name(), compiled.Generation())
+				}
+				return
+			}
+			var faults *policies.CompileError
+			if !errors.As(err, &faults) {
+				t.Fatalf("got %v, want a CompileError", err)
+			}
+			lines := strings.Split(err.Error(), "\n")
+			// The rest of a line is OPA's or apimachinery's own.
+			for i := range min(len(lines), len(tc.want)) {
+				if strings.HasPrefix(lines[i], tc.want[i]) {
+					lines[i] = tc.want[i]
+				}
+			}
+			if diff := cmp.Diff(tc.want, lines); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+			if got := len(faults.ErrorList()); got != len(tc.want) {
+				t.Errorf("ErrorList holds %d faults, want %d", got, len(tc.want))
+			}
+		})
+	}
+}
+
+func TestLibraryCompiles(t *testing.T) {
+	loaded, err := library.Policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range loaded {
+		if _, err := policies.Compile(p); err != nil {
+			t.Errorf("%s:\n%v", p.Name, err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package integration
+
+import (
+	"context"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("what is refused", func() {
+	DescribeTable("says field, reason and fix, in the paths of the version it was written in",
+		func(ctx context.Context, manifest string, want ...string) {
+			ns := newNamespace(ctx, nil)
+			out, err := kubectl(ctx, manifest, "apply", "-n", ns, "-f", "-")
+			Expect(err).To(HaveOccurred(), out)
+			for _, part := range want {
+				Expect(out).To(ContainSubstring(part))
+			}
+			Expect(out).NotTo(ContainSubstring("Internal error"))
+		},
+		Entry("9 GPUs in a pod", alphaJob("nine", "gpu: 8", "gpu: 9"),
+			"spec.pytorchReplicaSpecs.Master.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
+			"spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
+			"at most 8", "policy gpu-ceiling"),
+		Entry("9 GPUs in a pod, in v1", hubJob("nine", "gpu: 8", "gpu: 9"),
+			"spec.roles[0].template.spec.containers[0].resources.limits[nvidia.com/gpu]", "policy gpu-ceiling"),
+		Entry("a misspelt resource", alphaJob("typo", "nvidia.com/gpu:", "nvidia.com/gpus:"),
+			"limits[nvidia.com/gpus]", "nvidia.com/gpu", "policy gpu-resource-names"),
+		Entry("requests that differ from limits", alphaJob("differ", "                cpu: 1000m\n", "                cpu: 1000m\n", "            resources:\n", "            resources:\n              requests: {nvidia.com/gpu: 4}\n"),
+			"requests[nvidia.com/gpu]", "policy gpu-requests"),
+		Entry("two masters", alphaJob("two", "replicas: 1", "replicas: 2"),
+			"spec.pytorchReplicaSpecs.Master.replicas", "must be 1"),
+		Entry("a master that always restarts", alphaJob("always", "replicas: 1\n      restartPolicy: OnFailure", "replicas: 1\n      restartPolicy: Always"),
+			"spec.pytorchReplicaSpecs.Master.restartPolicy", "policy restart-policy"),
+		Entry("a name too long for its pods", alphaJob(strings.Repeat("n", 58)),
+			"metadata.name", "63"),
+		Entry("a misspelt field in a template", alphaJob("imge", "image:", "imge:"),
+			"spec.pytorchReplicaSpecs.Master.template.spec.containers[0].imge", `did you mean "image"?`),
+		Entry("several faults at once", alphaJob("many", "replicas: 1", "replicas: 2", "gpu: 8", "gpu: 9"),
+			"must be 1", "policy gpu-ceiling"),
+	)
+
+	DescribeTable("by the schema of the request's own version comes first and alone",
+		func(ctx context.Context, manifest string, want ...string) {
+			ns := newNamespace(ctx, nil)
+			out, err := kubectl(ctx, manifest, "apply", "-n", ns, "--validate=ignore", "-f", "-")
+			Expect(err).To(HaveOccurred(), out)
+			for _, part := range want {
+				Expect(out).To(ContainSubstring(part))
+			}
+			Expect(out).NotTo(Or(ContainSubstring("policy"), ContainSubstring("Internal error"), ContainSubstring("webhook")))
+		},
+		Entry("a count in words", alphaJob("words", "replicas: 2", "replicas: two", "gpu: 8", "gpu: 9"),
+			"spec.pytorchReplicaSpecs.Worker.replicas", `must be of type integer: "string"`),
+		Entry("a role that is a word", alphaJob("word", "runPolicy:\n    backoffLimit: 3", "runPolicy: never"),
+			"spec.runPolicy", "must be of type object"),
+		Entry("two frameworks", alphaJob("frameworks", "  runPolicy:\n    backoffLimit: 3\n", "  jaxReplicaSpecs: {Worker: {replicas: 1}}\n"),
+			"exactly one of pytorchReplicaSpecs"),
+		Entry("an unknown restart policy", alphaJob("restart", "restartPolicy: OnFailure", "restartPolicy: Sometimes"),
+			"Unsupported value", "Sometimes"),
+	)
+
+	It("holds a request made in v1alpha1 to v1's schema", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		out, err := kubectl(ctx, alphaJob("negative", "backoffLimit: 3", "backoffLimit: -3"), "apply", "-n", ns, "-f", "-")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("spec.runPolicy.backoffLimit"))
+		Expect(out).To(ContainSubstring("greater than or equal to 0"))
+	})
+
+	It("judges kubectl scale by the same rules", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		mustKubectl(ctx, hubJob("scaled"), "apply", "-n", ns, "-f", "-")
+		out, err := kubectl(ctx, "", "scale", "-n", ns, "tj/scaled", "--replicas=9")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("spec.elastic.replicas"))
+		mustKubectl(ctx, "", "scale", "-n", ns, "tj/scaled", "--replicas=4")
+		Expect(valueAt(get(ctx, "v1", "TrainingJob", ns, "scaled"), "spec", "elastic", "replicas")).To(Equal(int64(4)))
+	})
+
+	It("does not change what cannot change", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		mustKubectl(ctx, alphaJob("fixed"), "apply", "-n", ns, "-f", "-")
+		out, err := kubectl(ctx, "", "patch", "-n", ns, "trainingjobs.v1alpha1.penstock.dev/fixed", "--type=merge", "-p", `{"spec":{"runPolicy":{"managedBy":"example.com/other"}}}`)
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("spec.runPolicy"))
+		Expect(out).To(ContainSubstring("cannot change"))
+	})
+})
