@@ -78,8 +78,7 @@ func readReview(w http.ResponseWriter, req *http.Request) (*admissionv1.Admissio
 		return nil, http.StatusMethodNotAllowed, errors.New("an AdmissionReview must be sent by POST")
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, conversion.MaxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the AdmissionReview is larger than %d bytes", conversion.MaxBody)
 	}
 	if err != nil {

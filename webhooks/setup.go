@@ -28,6 +28,7 @@ const ConvertPath = "/convert"
 
 // A Registrar is where handlers are registered: the manager's webhook server.
 type Registrar interface {
+	// Register has a handler answer a path.
 	Register(path string, handler http.Handler)
 }
 

@@ -118,16 +118,16 @@ func (k *typed[T]) defaulted(content map[string]any, schemaApplied bool) (map[st
 	if err != nil {
 		return nil, fmt.Errorf("failed to write the object: %w", err)
 	}
-	var object T
-	if decodeTyped(raw, &object) != nil {
+	object := decodeAs[T](raw)
+	if object == nil {
 		return nil, nil
 	}
-	before, err := toContent(&object)
+	before, err := toContent(object)
 	if err != nil {
 		return nil, err
 	}
-	k.defaults(&object)
-	after, err := toContent(&object)
+	k.defaults(object)
+	after, err := toContent(object)
 	if err != nil {
 		return nil, err
 	}
@@ -204,15 +204,20 @@ func (k *typed[T]) decode(raw, oldRaw []byte) (object, old *T, err error) {
 	if err := decodeTyped(raw, object); err != nil {
 		return nil, nil, err
 	}
-	if len(oldRaw) == 0 {
-		return object, nil, nil
-	}
-	old = new(T)
-	if decodeTyped(oldRaw, old) != nil {
+	if len(oldRaw) > 0 {
 		// A stored object that does not decode cannot be compared with.
-		return object, nil, nil
+		old = decodeAs[T](oldRaw)
 	}
 	return object, old, nil
+}
+
+// decodeAs gives an object as its type, or nil where that cannot hold it.
+func decodeAs[T any](raw []byte) *T {
+	object := new(T)
+	if decodeTyped(raw, object) != nil {
+		return nil
+	}
+	return object
 }
 
 // untolerated leaves out the faults that the stored object has as well.
