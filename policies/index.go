@@ -9,7 +9,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
-// any stands for every group, kind or subresource. As a subresource it does
+// wildcard stands for every group, kind or subresource. As a subresource it does
 // not include the object itself, as in the API server's own rules.
 const wildcard = "*"
 
@@ -84,9 +84,8 @@ func newIndex(policies []*Policy) index {
 	return found
 }
 
-// lookup returns the policies in the order of their names.
-func (x *index) lookup(request *Request) []*Policy {
-	key := indexKey{request.Kind.Group, request.Kind.Kind, request.Operation, request.SubResource}
+// lookup returns the policies of a request's key, in the order of their names.
+func (x *index) lookup(key indexKey) []*Policy {
 	exact := x.policies[key]
 	if !x.wildcards {
 		return exact

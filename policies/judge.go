@@ -44,11 +44,12 @@ type judgement struct {
 // a policy is cut at its deadline, and at ctx's end at the latest; policies
 // that were not evaluated by then are Errors. It does not fail otherwise.
 func (s *Snapshot) Judge(ctx context.Context, request Request) Verdict {
-	found := s.index.lookup(&request)
+	found := s.index.lookup(indexKey{request.Kind.Group, request.Kind.Kind, request.Operation, request.SubResource})
 	if len(found) == 0 {
 		return Verdict{Digest: s.digest}
 	}
-	j := &judgement{snapshot: s, request: &request, verdict: Verdict{Digest: s.digest}}
+	matched := request // request itself must not escape: most requests end above
+	j := &judgement{snapshot: s, request: &matched, verdict: Verdict{Digest: s.digest}}
 	trials := j.trials(found)
 	if len(trials) > 0 {
 		j.try(ctx, trials)
@@ -101,16 +102,12 @@ func (j *judgement) readLabels() {
 
 // withoutLabels records that a policy needs labels that are not there.
 func (j *judgement) withoutLabels(policy *Policy) {
-	if j.labelsErr == nil {
-		j.notEvaluated(policy, fmt.Sprintf("it depends on the labels of namespace %s, which are not known", j.request.Namespace))
+	if j.request.Offline {
+		j.leave(policy, MissingNamespaceLabels)
 		return
 	}
 	j.fail(trial{policy: policy, action: policy.settings.action}, ReasonNamespace,
-		fmt.Sprintf("the labels of namespace %s could not be read: %v", j.request.Namespace, j.labelsErr))
-}
-
-func (j *judgement) notEvaluated(policy *Policy, reason string) {
-	j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, NotEvaluated{Policy: policy.name, Reason: reason})
+		fmt.Sprintf("the labels of namespace %s are not known: %v", j.request.Namespace, j.labelsErr))
 }
 
 // needsLabels reports whether the verdict may depend on the namespace's labels.
@@ -163,10 +160,12 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		switch {
 		case p.rule == nil:
 			j.fail(t, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
+		case p.inventory && j.request.Offline:
+			j.leave(p, MissingInventory)
 		case p.inventory:
 			j.fail(t, ReasonInventory, "the inventory that it reads is not available")
 		case !j.request.UserKnown && p.rule.reads.user:
-			j.notEvaluated(p, "it reads the user, who is not known")
+			j.leave(p, MissingUser)
 		default:
 			ready = append(ready, t)
 		}
@@ -212,6 +211,11 @@ func (j *judgement) fail(t trial, reason ErrorReason, message string) {
 		Policy: t.policy.name, Reason: reason, Message: message, Action: t.onError(),
 	})
 	j.snapshot.limits.Observer.Evaluated(t.policy.name, Outcome(reason), 0)
+}
+
+// leave records that a policy was not asked.
+func (j *judgement) leave(policy *Policy, missing Missing) {
+	j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, NotEvaluated{Policy: policy.name, Missing: missing})
 }
 
 func (j *judgement) failAll(trials []trial, reason ErrorReason, message string) {

@@ -32,11 +32,15 @@ type Request struct {
 	UserKnown bool
 
 	// NamespaceLabels returns the labels of the namespace. It is called at most
-	// once, and only for a request that some policy's index entry matches. An
-	// error is one for the policies that depend on the labels. Nil means that
-	// nobody can know them, as in an offline check: such policies are then
-	// reported in Verdict.NotEvaluated.
+	// once, and only for a request that some policy's index entry matches. Nil
+	// means that they are not known, which counts as an error for policies that
+	// depend on them, unless the request is Offline.
 	NamespaceLabels func() (map[string]string, error)
+
+	// Offline says that no cluster is behind the request. What a policy needs
+	// of one and was not given (labels of the namespace, inventory) is then no
+	// error: the policy is reported in Verdict.NotEvaluated.
+	Offline bool
 
 	// Object, OldObject and Options are JSON; empty or null when absent.
 	Object    []byte

@@ -77,6 +77,26 @@ func (e PolicyError) String() string {
 	return fmt.Sprintf("policy %s could not be evaluated: %s", e.Policy, e.Message)
 }
 
+// Missing says what a policy needs that is not known of a request.
+type Missing string
+
+const (
+	// MissingUser means that the policy reads the user.
+	MissingUser Missing = "User"
+	// MissingNamespaceLabels means that what the policy says, or whether it says
+	// anything, depends on the labels of the namespace.
+	MissingNamespaceLabels Missing = "NamespaceLabels"
+	// MissingInventory means that the policy reads objects of the cluster.
+	MissingInventory Missing = "Inventory"
+)
+
+// NotEvaluated is a policy that was not asked because something that it needs
+// is not known: any answer would be a guess.
+type NotEvaluated struct {
+	Policy  string
+	Missing Missing
+}
+
 // Expiring is an exception that let violations pass and ends within a week.
 type Expiring struct {
 	Policy     string
@@ -106,15 +126,9 @@ type Verdict struct {
 	Errors []PolicyError
 	// Expiring are exceptions in their last week that let violations pass.
 	Expiring []Expiring
-	// NotEvaluated are policies that depend on what is not known of the request.
+	// NotEvaluated are policies that need what is not known of the request: the
+	// user of audit, preview and offline checks, and what Request.Offline says.
 	NotEvaluated []NotEvaluated
-}
-
-// NotEvaluated is a policy that was not asked, because what it would answer
-// depends on something that the request does not say.
-type NotEvaluated struct {
-	Policy string
-	Reason string
 }
 
 // Denied returns the violations that refuse the request.

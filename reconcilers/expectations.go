@@ -43,8 +43,8 @@ type expected struct {
 	// outdated is the version of the object that a status write replaced.
 	outdated string
 	until    time.Time
-	// lastWrite is when the status was written last.
-	lastWrite time.Time
+	// countsChanged is since when counts of pods differ from the written ones.
+	countsChanged time.Time
 }
 
 func newExpectations() *expectations {
@@ -75,14 +75,26 @@ func (e *expectations) expectWritten(key client.ObjectKey, outdated string, now 
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	x := e.of(key)
-	x.outdated, x.until, x.lastWrite = outdated, now.Add(patience), now
+	x.outdated, x.until, x.countsChanged = outdated, now.Add(patience), time.Time{}
 }
 
-// sinceWrite returns how long ago the status of an object was written.
-func (e *expectations) sinceWrite(key client.ObjectKey, now time.Time) time.Duration {
+// waitForCounts returns for how long to wait for more changes of counts, from
+// the first one on.
+func (e *expectations) waitForCounts(key client.ObjectKey, now time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return now.Sub(e.of(key).lastWrite)
+	x := e.of(key)
+	if x.countsChanged.IsZero() {
+		x.countsChanged = now
+	}
+	return max(x.countsChanged.Add(coalesce).Sub(now), 0)
+}
+
+// countsAreWritten ends the wait when counts are what is written again.
+func (e *expectations) countsAreWritten(key client.ObjectKey) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.of(key).countsChanged = time.Time{}
 }
 
 // outstanding drops what the cache shows by now, and returns how long to wait

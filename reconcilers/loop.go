@@ -87,7 +87,7 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := p.make(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	written, err := p.writeStatus(ctx)
+	wait, err := p.writeStatus(ctx)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -97,7 +97,7 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if p.fault == nil {
 		p.emit(p.result.Events...)
 	}
-	return ctrl.Result{RequeueAfter: p.next(written)}, nil
+	return ctrl.Result{RequeueAfter: p.next(wait)}, nil
 }
 
 // prepare defaults and validates the object in memory. What is stored may be
@@ -144,13 +144,11 @@ func (l *loop[T, S]) isHandedOver(object T) bool {
 	return true
 }
 
-// next returns when to reconcile again without an event. The periodic pass is
-// for what no event tells.
-func (p *pass[T, S]) next(written bool) time.Duration {
-	after := plan.Sooner(p.result.RequeueAfter, p.period)
-	if !written {
-		after = plan.Sooner(after, coalesce)
-	}
+// next returns when to reconcile again without an event: when the plan asks for
+// it, when what the status waits for is over, or for the periodic pass, which
+// sees what no event tells.
+func (p *pass[T, S]) next(wait time.Duration) time.Duration {
+	after := plan.Sooner(plan.Sooner(p.result.RequeueAfter, wait), p.period)
 	if p.fault != nil {
 		after = plan.Sooner(after, p.fault.retry)
 	}

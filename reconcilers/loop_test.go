@@ -334,16 +334,32 @@ func TestLoopHandsOver(t *testing.T) {
 }
 
 func TestLoopCoalescesCounts(t *testing.T) {
-	b := newBench(t, fixtures.TrainingJob("a", fixtures.Workers(2)))
+	b := newBench(t, fixtures.TrainingJob("a", fixtures.Master(), fixtures.Workers(2)))
 	b.reconcile()
-	b.setPod("a-worker-0", fixtures.Running())
-	b.reconcile()
-	b.setPod("a-worker-1", fixtures.Running())
-	if result, writes := b.reconcile(); writes != nil || result.RequeueAfter != time.Second {
-		t.Errorf("within a second: writes %v, requeue after %v", writes, result.RequeueAfter)
+	type pass struct {
+		Writes []string
+		After  time.Duration
+		Ready  string
 	}
-	b.clock.SetTime(fixtures.Start.Add(time.Second))
-	if _, writes := b.reconcile(); !cmp.Equal(writes, []string{"status"}) || b.job().Status.RolesReady != "2/2" {
-		t.Errorf("after a second: writes %v, ready %s", writes, b.job().Status.RolesReady)
+	for _, step := range []struct {
+		at   time.Duration
+		pod  string
+		want pass
+	}{
+		{0, "a-worker-0", pass{nil, time.Second, "0/3"}},
+		// The job runs: that is told at once, with the counts so far.
+		{400 * time.Millisecond, "a-master-0", pass{[]string{"status"}, 5 * time.Minute, "2/3"}},
+		{700 * time.Millisecond, "a-worker-1", pass{nil, time.Second, "2/3"}},
+		{1200 * time.Millisecond, "", pass{nil, 500 * time.Millisecond, "2/3"}},
+		{1700 * time.Millisecond, "", pass{[]string{"status"}, 5 * time.Minute, "3/3"}},
+	} {
+		b.clock.SetTime(fixtures.Start.Add(step.at))
+		if step.pod != "" {
+			b.setPod(step.pod, fixtures.Running())
+		}
+		result, writes := b.reconcile()
+		if diff := cmp.Diff(step.want, pass{writes, result.RequeueAfter, b.job().Status.RolesReady}); diff != "" {
+			t.Errorf("at %v (-want +got):\n%s", step.at, diff)
+		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// coalesce is how far apart status writes are that differ in counts only.
+	// coalesce is how long a change of nothing but counts waits for others.
 	coalesce = time.Second
 	// notOwnedRetry is how often to look whether a name that somebody else has
 	// is free: no event tells. Often it is the pod of an earlier object of the
@@ -59,18 +59,21 @@ func rejected(kind string, err error) *fault {
 	}
 }
 
-// writeStatus writes the status if it changed, and returns whether all is
-// written: changes of nothing but counts wait until a second has passed since
-// the last write, so that a burst of them costs one.
-func (p *pass[T, S]) writeStatus(ctx context.Context) (bool, error) {
+// writeStatus writes the status if it changed. It returns how long to wait for
+// the rest: a change of nothing but counts is written after a second, so that a
+// burst of them costs one write, or none if something else is written before.
+func (p *pass[T, S]) writeStatus(ctx context.Context) (time.Duration, error) {
 	before, after := p.kind.Status(p.object), &p.result.Status
 	p.reportFault(after)
 	if equality.Semantic.DeepEqual(before, after) {
-		return true, nil
+		p.expectations.countsAreWritten(p.key())
+		return 0, nil
 	}
 	now := p.clock.Now()
-	if p.kind.CountsOnly(before, after) && p.expectations.sinceWrite(p.key(), now) < coalesce {
-		return false, nil
+	if p.kind.CountsOnly(before, after) {
+		if wait := p.expectations.waitForCounts(p.key(), now); wait > 0 {
+			return wait, nil
+		}
 	}
 	changed := p.object.DeepCopyObject().(T)
 	*p.kind.Status(changed) = *after
@@ -79,15 +82,15 @@ func (p *pass[T, S]) writeStatus(ctx context.Context) (bool, error) {
 	patch := client.MergeFromWithOptions(p.object, client.MergeFromWithOptimisticLock{})
 	err := p.client.Status().Patch(ctx, changed, patch, client.FieldOwner(v1.FieldManager))
 	if apierrors.IsNotFound(err) {
-		return true, nil
+		return 0, nil
 	}
 	if err != nil {
-		return false, wrap("write status of", p.kind.Name, err)
+		return 0, wrap("write status of", p.kind.Name, err)
 	}
 	p.expectations.expectWritten(p.key(), p.object.GetResourceVersion(), now)
 	// A deletion of the object itself goes by the version that was written.
 	p.object = changed
-	return true, nil
+	return 0, nil
 }
 
 // reportFault sets the condition that tells of a fault, and ends one that the

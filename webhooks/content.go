@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"bytes"
-	stdjson "encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,6 +34,25 @@ func decodeContent(raw []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("failed to read the object: %w", err)
 	}
 	return content, nil
+}
+
+// dropNulls removes the nulls below a value: they ask for nothing, and a stored
+// one would make every later apply of the same manifest a change.
+func dropNulls(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			if member == nil {
+				delete(value, name)
+			} else {
+				dropNulls(member)
+			}
+		}
+	case []any:
+		for _, item := range value {
+			dropNulls(item)
+		}
+	}
 }
 
 // merge applies to original what changed between before and after, which are
@@ -85,9 +103,14 @@ func mergeObjects(original, before, after map[string]any) map[string]any {
 	return merged
 }
 
-// specPatch is the JSON patch that puts a whole spec in the place of another.
-func specPatch(spec []byte) ([]byte, error) {
-	return stdjson.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": stdjson.RawMessage(spec)}})
+// A patch is a JSON patch (RFC 6902); an empty one changes nothing.
+type patch []operation
+
+// An operation is one step of a patch.
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
 }
 
 // written is what a request writes of an object, beside what the API server

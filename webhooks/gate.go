@@ -29,7 +29,7 @@ type Gate struct {
 	kinds map[schema.GroupKind]kind
 }
 
-// GateOptions are what a Gate decides by. All are required.
+// GateOptions are what a Gate decides by. All are required, but for Offline.
 type GateOptions struct {
 	Engine  *policies.Engine
 	Cluster Cluster
@@ -37,14 +37,18 @@ type GateOptions struct {
 	// Loaded reports whether all policies were loaded; until then nothing is
 	// judged, because a part of them would let through what the rest refuses.
 	Loaded func() bool
+	// Offline says that there is no cluster: requests without a user come from
+	// one who is not known, and an error of Cluster means that it was not told.
+	// Policies that need either are not evaluated instead of failing.
+	Offline bool
 }
 
 // A kind is how the requests for one kind are defaulted and judged. Objects
 // are v1 JSON.
 type kind interface {
-	// applyDefaults gives the spec with defaults, or nil where nothing changes or
-	// the object cannot be decoded.
-	applyDefaults(request *admissionv1.AdmissionRequest) ([]byte, error)
+	// patch gives what defaults change; nothing where the object cannot be
+	// decoded.
+	patch(request *admissionv1.AdmissionRequest) (patch, error)
 	// faults gives what would make the object meaningless, in v1 paths.
 	faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error)
 	// judged reports whether policies judge the kind.
@@ -84,14 +88,14 @@ func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest)
 	if !ok {
 		return unknownKind(request)
 	}
-	spec, err := kind.applyDefaults(request)
+	operations, err := kind.patch(request)
 	switch {
 	case err != nil:
 		return broken(request, err)
-	case spec == nil:
+	case len(operations) == 0:
 		return allowed(request)
 	default:
-		return patched(request, spec)
+		return patched(request, operations)
 	}
 }
 
@@ -99,39 +103,45 @@ func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest)
 // force. A refusal is 422 Invalid with one cause for each fault, in the paths
 // of the kind and version that the request was made in.
 func (g *Gate) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	return g.Decide(ctx, request).Response
+}
+
+// Decide is Validate for callers that want to know more than a response says.
+func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest) Decision {
 	request, err := g.onParent(ctx, request)
 	switch {
 	case errors.Is(err, errNotElastic):
-		return answer(request, []fault{{field: "spec.elastic", message: err.Error(), reason: metav1.CauseTypeFieldValueRequired}}, policies.Verdict{})
+		fixed := fault{field: "spec.elastic", message: err.Error(), reason: metav1.CauseTypeFieldValueRequired}
+		return decide(request, []fault{fixed}, policies.Verdict{})
 	case err != nil:
-		return broken(request, err)
+		return Decision{Response: broken(request, err)}
 	}
 	kind, ok := g.kinds[groupKind(request)]
 	if !ok {
-		return unknownKind(request)
+		return Decision{Response: unknownKind(request)}
 	}
 	if cannotMatter(request) {
-		return allowed(request)
+		return Decision{Response: allowed(request)}
 	}
 	var faults []fault
 	if request.Operation != admissionv1.Delete {
 		if faults, err = kind.faults(ctx, request); err != nil {
-			return broken(request, err)
+			return Decision{Response: broken(request, err)}
 		}
 	}
 	var verdict policies.Verdict
 	if kind.judged() {
 		if !g.Loaded() {
-			return refused(request, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
-				"Penstock is starting and has not loaded its policies yet: try again in a few seconds")
+			return Decision{Response: refused(request, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+				"Penstock is starting and has not loaded its policies yet: try again in a few seconds")}
 		}
 		verdict = g.judge(ctx, request)
 	}
-	return answer(request, faults, verdict)
+	return decide(request, faults, verdict)
 }
 
 func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest) policies.Verdict {
-	return g.Engine.Snapshot().Judge(ctx, policies.FromAdmission(request, g.Clock(), func() (map[string]string, error) {
+	judged := policies.FromAdmission(request, g.Clock(), func() (map[string]string, error) {
 		if request.Namespace == "" {
 			return nil, nil
 		}
@@ -140,7 +150,10 @@ func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest)
 			return nil, fmt.Errorf("failed to read namespace %s: %w", request.Namespace, err)
 		}
 		return labels, nil
-	}))
+	})
+	judged.Offline = g.Offline
+	judged.UserKnown = !g.Offline || request.UserInfo.Username != ""
+	return g.Engine.Snapshot().Judge(ctx, judged)
 }
 
 func groupKind(request *admissionv1.AdmissionRequest) schema.GroupKind {

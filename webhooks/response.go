@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,10 +9,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	v1 "github.com/penstock-dev/penstock/api/v1"
-	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
 )
 
@@ -27,8 +25,8 @@ func allowed(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionRespon
 	return &admissionv1.AdmissionResponse{UID: request.UID, Allowed: true}
 }
 
-func patched(request *admissionv1.AdmissionRequest, spec []byte) *admissionv1.AdmissionResponse {
-	patch, err := specPatch(spec)
+func patched(request *admissionv1.AdmissionRequest, operations patch) *admissionv1.AdmissionResponse {
+	patch, err := json.Marshal(operations)
 	if err != nil {
 		return broken(request, err)
 	}
@@ -55,45 +53,11 @@ func refused(request *admissionv1.AdmissionRequest, code int32, reason metav1.St
 	}
 }
 
-// answer makes the response of faults and verdict. All faults are reported at
-// once, each as a cause; kubectl prints causes only where the reason is Invalid,
-// and other clients print the message only, so both say everything.
-func answer(request *admissionv1.AdmissionRequest, faults []fault, verdict policies.Verdict) *admissionv1.AdmissionResponse {
-	at := conversion.FieldPaths(requestKind(request), judgedObject(request))
-	response := allowed(request)
-	response.Warnings = warnings(verdict, at)
-	response.AuditAnnotations = auditAnnotations(verdict)
-
-	var causes []metav1.StatusCause
-	for _, fault := range faults {
-		causes = append(causes, metav1.StatusCause{Type: fault.reason, Field: at(fault.field), Message: fault.message})
-	}
-	for _, violation := range verdict.Denied() {
-		path := violation.Field
-		if path == "" {
-			path = "spec"
-		}
-		causes = append(causes, metav1.StatusCause{
-			Type: metav1.CauseTypeFieldValueInvalid, Field: at(path), Message: violation.String(),
-		})
-	}
-	for _, failure := range verdict.Failed() {
-		causes = append(causes, metav1.StatusCause{
-			Type: metav1.CauseTypeFieldValueInvalid, Field: "spec", Message: failure.String(),
-		})
-	}
-	if len(causes) > 0 {
-		response.Allowed = false
-		response.Result = invalid(request, causes)
-	}
-	return response
-}
-
-func invalid(request *admissionv1.AdmissionRequest, causes []metav1.StatusCause) *metav1.Status {
+func invalid(request *admissionv1.AdmissionRequest, found []Cause) *metav1.Status {
 	kind := requestKind(request)
-	lines := make([]string, len(causes))
-	for i, cause := range causes {
-		lines[i] = cause.Field + ": " + cause.Message
+	causes, lines := make([]metav1.StatusCause, len(found)), make([]string, len(found))
+	for i, cause := range found {
+		causes[i], lines[i] = cause.StatusCause, cause.String()
 	}
 	said := lines[0]
 	if len(lines) > 1 {
@@ -106,34 +70,6 @@ func invalid(request *admissionv1.AdmissionRequest, causes []metav1.StatusCause)
 		Message: fmt.Sprintf("%s %q is invalid: %s", schema.GroupKind{Group: kind.Group, Kind: kind.Kind}, request.Name, said),
 		Details: &metav1.StatusDetails{Group: kind.Group, Kind: kind.Kind, Name: request.Name, Causes: causes},
 	}
-}
-
-// judgedObject is the object that field paths are about.
-func judgedObject(request *admissionv1.AdmissionRequest) []byte {
-	if request.Operation == admissionv1.Delete {
-		return request.OldObject.Raw
-	}
-	return request.Object.Raw
-}
-
-func warnings(verdict policies.Verdict, at func(string) string) []string {
-	var lines []string
-	for _, violation := range verdict.Warned() {
-		line := violation.String()
-		if violation.Field != "" {
-			line = at(violation.Field) + ": " + line
-		}
-		lines = append(lines, line)
-	}
-	for _, expiring := range verdict.Expiring {
-		lines = append(lines, expiring.String())
-	}
-	for _, failure := range verdict.Errors {
-		if failure.Action == v1.ActionWarn {
-			lines = append(lines, failure.String())
-		}
-	}
-	return lines
 }
 
 func auditAnnotations(verdict policies.Verdict) map[string]string {
@@ -152,12 +88,4 @@ func auditAnnotations(verdict policies.Verdict) map[string]string {
 		annotations[auditFound] = strings.Join(found, "\n")
 	}
 	return annotations
-}
-
-func toFaults(errs field.ErrorList) []fault {
-	faults := make([]fault, len(errs))
-	for i, err := range errs {
-		faults[i] = fault{field: err.Field, message: err.ErrorBody(), reason: metav1.CauseType(err.Type)}
-	}
-	return faults
 }

@@ -23,7 +23,7 @@ import (
 // they come by a subresource that no rule names.
 //
 // +kubebuilder:webhook:path=/mutate-penstock-dev-v1-trainingjob,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,reinvocationPolicy=IfNeeded,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs,verbs=create;update,versions=v1,name=default.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"}]}`
-// +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs;trainingjobs/scale,verbs=create;update;delete,versions=v1,name=validate.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || request.subResource != '' || !has(oldObject.metadata.deletionTimestamp)"}]}`
+// +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs;trainingjobs/scale,verbs=create;update;delete,versions=v1,name=validate.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"}]}`
 
 // typed is a kind whose defaults and invariants are functions over its Go type.
 type typed[T any] struct {
@@ -34,6 +34,8 @@ type typed[T any] struct {
 	defaults func(*T)
 	validate func(old, object *T) field.ErrorList
 	policies bool
+	// nulls says that a null in the spec means something.
+	nulls bool
 }
 
 func newTrainingJobs() (*typed[v1.TrainingJob], error) {
@@ -60,29 +62,43 @@ func newSchema(kind schema.GroupKind) (*validation.Schema, error) {
 
 func (k *typed[T]) judged() bool { return k.policies }
 
-// applyDefaults writes the defaults of v1's schema, which the API server
-// writes for requests made in v1 alone, and those of the kind.
-func (k *typed[T]) applyDefaults(request *admissionv1.AdmissionRequest) ([]byte, error) {
+// patch writes the defaults of v1's schema, which the API server writes for
+// requests made in v1 alone, and those of the kind. An update that comes to
+// what is stored already is made to change nothing at all.
+func (k *typed[T]) patch(request *admissionv1.AdmissionRequest) (patch, error) {
 	content, err := decodeContent(request.Object.Raw)
 	if err != nil {
-		return nil, err
-	}
-	defaulted, err := k.defaulted(content, madeInHub(request))
-	if err != nil || defaulted == nil {
 		return nil, err
 	}
 	before, err := json.Marshal(content["spec"])
 	if err != nil {
 		return nil, fmt.Errorf("failed to write the spec: %w", err)
 	}
+	if !k.nulls {
+		dropNulls(content["spec"])
+	}
+	defaulted, err := k.defaulted(content, madeInHub(request))
+	if err != nil || defaulted == nil {
+		return nil, err
+	}
 	after, err := json.Marshal(defaulted["spec"])
 	if err != nil {
 		return nil, fmt.Errorf("failed to write the spec: %w", err)
 	}
-	if string(before) == string(after) {
-		return nil, nil
+	var operations patch
+	if string(before) != string(after) {
+		operations = append(operations, operation{Op: "add", Path: "/spec", Value: json.RawMessage(after)})
 	}
-	return after, nil
+	if request.Operation == admissionv1.Update {
+		old, err := k.comparable(request.OldObject.Raw)
+		if err != nil {
+			return nil, err
+		}
+		if owners := ownersToKeep(old, defaulted); owners != nil {
+			operations = append(operations, operation{Op: "replace", Path: "/metadata/managedFields", Value: owners})
+		}
+	}
+	return operations, nil
 }
 
 // defaulted gives content with every default, or nil where it does not decode:

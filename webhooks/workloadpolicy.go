@@ -26,6 +26,8 @@ func newWorkloadPolicies() (*typed[v1.WorkloadPolicy], error) {
 		schema:    schema,
 		defaults:  defaulting.DefaultWorkloadPolicy,
 		validate:  validateWorkloadPolicy,
+		// In the parameters of an override, null removes a parameter.
+		nulls: true,
 	}, nil
 }
 

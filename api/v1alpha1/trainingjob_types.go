@@ -24,6 +24,7 @@ type TrainingJob struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is what the job shall be.
+	// +required
 	Spec TrainingJobSpec `json:"spec,omitzero"`
 
 	// status is what the job is, in the shape of v1.

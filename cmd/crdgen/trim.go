@@ -19,8 +19,9 @@ const maxBytes = 256_000
 
 // trim splits a stream of CustomResourceDefinitions into manifests by file
 // name, named as controller-gen names them, and drops the descriptions below
-// every field whose Go type belongs to k8s.io/api. The scheme holds the Go type
-// of every version. A manifest over maxBytes is an error.
+// every field whose Go type belongs to k8s.io/api; the metadata of templates
+// there gets its creationTimestamp. The scheme holds the Go type of every
+// version. A manifest over maxBytes is an error.
 func trim(stream []byte, scheme *runtime.Scheme) (map[string][]byte, error) {
 	manifests := map[string][]byte{}
 	for document := range bytes.SplitSeq(stream, []byte("\n---\n")) {
@@ -97,6 +98,7 @@ func trimBelow(node map[string]any, typ reflect.Type) {
 		return
 	case strings.HasPrefix(typ.PkgPath(), "k8s.io/api/"):
 		dropDescriptions(node, true)
+		knowTimestamps(node)
 		return
 	}
 	switch typ.Kind() {
@@ -131,6 +133,27 @@ func dropDescriptions(node map[string]any, keepOwn bool) {
 	for _, key := range []string{"items", "additionalProperties"} {
 		if element := object(node, key); element != nil {
 			dropDescriptions(element, false)
+		}
+	}
+}
+
+// knowTimestamps declares creationTimestamp in the metadata of every template
+// below a schema. Many tools write it there as null; unless the schema knows
+// it, the API server refuses such a manifest, or a server-side apply of one
+// that was stored through a version without a schema for templates.
+func knowTimestamps(node map[string]any) {
+	properties := object(node, "properties")
+	if metadata := object(properties, "metadata", "properties"); metadata["labels"] != nil && metadata["annotations"] != nil {
+		metadata["creationTimestamp"] = map[string]any{"type": "string", "format": "date-time", "nullable": true}
+	}
+	for _, property := range properties {
+		if property, ok := property.(map[string]any); ok {
+			knowTimestamps(property)
+		}
+	}
+	for _, key := range []string{"items", "additionalProperties"} {
+		if element := object(node, key); element != nil {
+			knowTimestamps(element)
 		}
 	}
 }

@@ -1,11 +1,202 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/cmd/penstock/check"
+	"github.com/penstock-dev/penstock/policies/library"
 )
 
+// Exit codes of penstock check.
+const (
+	checkRefused exitCode = 1
+	checkUsage   exitCode = 2
+)
+
+// noPolicies is what --policies says to judge by invariants alone.
+const noPolicies = "none"
+
+// checkOptions are the flags of penstock check.
+type checkOptions struct {
+	files          []string
+	recursive      bool
+	policies       []string
+	namespaceFiles []string
+	namespace      string
+	user           string
+	groups         []string
+	now            string
+	old            []string
+	output         string
+}
+
 func newCheckCommand() *cobra.Command {
-	return &cobra.Command{Use: "check", Hidden: true, RunE: func(*cobra.Command, []string) error { return errors.New("to be written") }}
+	o := &checkOptions{}
+	cmd := &cobra.Command{
+		Use:   "check -f FILE",
+		Short: "Say offline what the cluster would say to manifests",
+		Long: `Say offline what a cluster with Penstock would say to manifests: TrainingJobs in
+any version, WorkloadPolicies, and unchanged PyTorchJob, TFJob, MPIJob,
+PaddleJob, XGBoostJob and JAXJob manifests of kubeflow.org. Other kinds are
+reported as not judged.
+
+The verdict comes from the same conversion, defaults, schemas, invariants and
+policies as the cluster's, in the same words. A policy that needs what was not
+given (--user, --namespace-file) is reported as not evaluated.
+
+The exit code is 0 if all objects are admitted, with warnings or without, 1 if
+one is refused, and 2 if the command line is wrong or an input cannot be read.`,
+		Example: `  penstock check -f job.yaml
+  kustomize build . | penstock check -f - -o json
+  penstock check -f job.yaml --policies config/policies --namespace-file team.yaml --user ada
+  penstock check -f job.yaml --old stored.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return checkError(fmt.Errorf("unexpected argument %q: name files by -f", args[0]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return checkError(err) })
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&o.files, "filename", "f", nil, "File or folder of manifests, or - for standard input; may be repeated.")
+	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read folders below the folders of -f as well.")
+	flags.StringArrayVar(&o.policies, "policies", nil, "File or folder of WorkloadPolicies to judge by instead of the library that comes with Penstock, or none; may be repeated.")
+	flags.StringArrayVar(&o.namespaceFiles, "namespace-file", nil, "File or folder of Namespaces, for their labels; may be repeated.")
+	flags.StringVarP(&o.namespace, "namespace", "n", "default", "Namespace of objects that name none.")
+	flags.StringVar(&o.user, "user", "", "Name of the user who applies.")
+	flags.StringArrayVar(&o.groups, "group", nil, "Group of the user, besides system:authenticated; may be repeated.")
+	flags.StringVar(&o.now, "now", "", "Time to judge at, in RFC 3339; the present by default.")
+	flags.StringArrayVar(&o.old, "old", nil, "File or folder of objects as they are stored: an object of the same kind, namespace and name is judged as an update; may be repeated.")
+	flags.StringVarP(&o.output, "output", "o", "text", "Format of what is written: text or json.")
+	return cmd
+}
+
+// A usageError ends the process with the code for bad usage.
+type usageError struct{ error }
+
+func (usageError) Unwrap() error { return checkUsage }
+
+func checkError(err error) error { return usageError{err} }
+
+func (o *checkOptions) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
+	options, err := o.options(ctx)
+	if err != nil {
+		return checkError(err)
+	}
+	checker, err := check.New(options)
+	if err != nil {
+		return checkError(err)
+	}
+	if err := o.store(ctx, checker); err != nil {
+		return checkError(err)
+	}
+	objects, unreadable := check.Load(o.files, o.recursive, stdin)
+	results := make([]check.Result, len(objects))
+	for i, object := range objects {
+		results[i] = checker.Check(ctx, object)
+	}
+	unreadable = append(unreadable, checker.Unmatched()...)
+	report := check.NewReport(results, unreadable)
+	write := report.WriteText
+	if o.output == "json" {
+		write = report.WriteJSON
+	}
+	if err := write(stdout); err != nil {
+		return checkError(err)
+	}
+	for _, fault := range unreadable {
+		fmt.Fprintln(stderr, "Error:", fault)
+	}
+	switch {
+	case len(unreadable) > 0:
+		return checkUsage
+	case report.Summary.Refused > 0:
+		return checkRefused
+	default:
+		return nil
+	}
+}
+
+// options reads what the flags say of the cluster.
+func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
+	options := check.Options{Namespace: o.namespace, Now: time.Now()}
+	var err error
+	switch {
+	case len(o.files) == 0:
+		return options, errors.New("nothing to check: name a file by -f, or - for standard input")
+	case o.output != "text" && o.output != "json":
+		return options, fmt.Errorf("--output must be text or json, not %q", o.output)
+	case len(o.groups) > 0 && o.user == "":
+		return options, errors.New("--group says nothing without --user")
+	}
+	if o.now != "" {
+		if options.Now, err = time.Parse(time.RFC3339, o.now); err != nil {
+			return options, fmt.Errorf("--now must be a time in RFC 3339 such as 2026-01-31T12:00:00Z, not %q", o.now)
+		}
+	}
+	if o.user != "" {
+		options.User = authenticationv1.UserInfo{Username: o.user, Groups: append(slices.Clone(o.groups), "system:authenticated")}
+	}
+	if options.Policies, err = o.loadPolicies(ctx); err != nil {
+		return options, fmt.Errorf("failed to load the policies: %w", err)
+	}
+	namespaces, err := load(o.namespaceFiles)
+	if err == nil {
+		options.Namespaces, err = check.Namespaces(namespaces)
+	}
+	if err != nil {
+		return options, fmt.Errorf("failed to load the namespaces: %w", err)
+	}
+	return options, nil
+}
+
+func (o *checkOptions) loadPolicies(ctx context.Context) ([]*v1.WorkloadPolicy, error) {
+	switch {
+	case len(o.policies) == 0:
+		return library.Policies()
+	case slices.Equal(o.policies, []string{noPolicies}):
+		return nil, nil
+	case slices.Contains(o.policies, noPolicies):
+		return nil, errors.New("none stands alone; to read a file of that name write ./none")
+	}
+	objects, err := load(o.policies)
+	if err != nil {
+		return nil, err
+	}
+	return check.Policies(ctx, objects)
+}
+
+func (o *checkOptions) store(ctx context.Context, checker *check.Checker) error {
+	objects, err := load(o.old)
+	if err != nil {
+		return fmt.Errorf("failed to load the stored objects: %w", err)
+	}
+	for _, object := range objects {
+		if err := checker.Store(ctx, object); err != nil {
+			return fmt.Errorf("failed to load the stored objects: %s: %w", object.File, err)
+		}
+	}
+	return nil
+}
+
+// load reads objects, all of them or none.
+func load(paths []string) ([]check.Object, error) {
+	objects, unreadable := check.Load(paths, false, nil)
+	if len(unreadable) > 0 {
+		return nil, unreadable[0]
+	}
+	return objects, nil
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -22,17 +23,24 @@ func main() {
 		SilenceErrors: true,
 	}
 	root.AddCommand(newManagerCommand(), newCheckCommand(), newVersionCommand())
-	if err := root.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
-		var code exitCode
-		if errors.As(err, &code) {
-			os.Exit(int(code))
-		}
-		fmt.Fprintln(os.Stderr, "Error:", err)
-		os.Exit(1)
-	}
+	os.Exit(int(exitStatus(root.ExecuteContext(ctrl.SetupSignalHandler()), os.Stderr)))
 }
 
-// An exitCode ends the process with a code, after everything was said.
+// exitStatus gives the code that the process ends with, and writes the error
+// unless everything was said.
+func exitStatus(err error, stderr io.Writer) exitCode {
+	if err == nil {
+		return 0
+	}
+	code := exitCode(1)
+	if errors.As(err, &code); error(code) != err { //nolint:errorlint // Wrapped, the error has more to say.
+		fmt.Fprintln(stderr, "Error:", err)
+	}
+	return code
+}
+
+// An exitCode ends the process with a code. Alone, it does so after everything
+// was said; wrapped by an error, after that.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }

@@ -3,6 +3,19 @@
 // policy.rego, policy_test.rego (unit tests in Rego) and cases (objects with
 // the verdict they must get). The folder lib holds the Rego that policies
 // share as data.penstock.
+//
+// A file in cases holds one or more YAML documents:
+//
+//	name: a sentence
+//	policyParameters: {}       # in place of the policy's own; optional
+//	operation: CREATE          # UPDATE when there is an oldObject; optional
+//	subResource: scale         # optional
+//	object: {}
+//	oldObject: {}              # optional
+//	expect: deny               # allow, warn or deny
+//	violations:                # all of them
+//	- field: spec.roles[0].replicas
+//	  message: a part of the message
 package library
 
 import (

@@ -63,7 +63,7 @@ var _ = Describe("a policy", Serial, func() {
 			Expect(out).To(ContainSubstring(part))
 		}
 	},
-		Entry("Rego that does not compile", `{"spec":{"rego":"package p\n\nviolation contains {\"msg\": m} if {\n  m := undefined_thing\n}\n"}}`, "spec.rego", "4:8", "undefined_thing"),
+		Entry("Rego that does not compile", `{"spec":{"rego":"package p\n\nviolation contains {\"msg\": m} if {\n  m := undefined_thing\n}\n"}}`, "spec.rego", "4:", "undefined_thing"),
 		Entry("Rego that does not parse", `{"spec":{"rego":"package p\n\nviolation contains {"}}`, "spec.rego", "3:", "rego_parse_error"),
 		Entry("a builtin that is not allowed", `{"spec":{"rego":"package p\nviolation contains {\"msg\": m} if {\n  m := http.send({}).body\n}\n"}}`, "spec.rego", "http.send"),
 		Entry("an unknown action", `{"spec":{"action":"Explode"}}`, "spec.action", "Unsupported value"),

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -36,16 +37,21 @@ var _ = Describe("re-applying", func() {
 			ns := newNamespace(ctx, nil)
 			apply := append([]string{"apply", "-n", ns, "-f", "-"}, args...)
 			mustKubectl(ctx, manifest, apply...)
-			// What the loop writes is status; let it come to rest first.
+			versions := func() string {
+				return mustKubectl(ctx, "", "get", "-n", ns, "tj", "-o", `jsonpath={range .items[*]}{.status.phase}{"="}{.metadata.resourceVersion}{end}`)
+			}
+			// What the loop writes is status, and within a second; let it come to
+			// rest first.
 			var before string
 			Eventually(func(g Gomega) {
-				before = mustKubectl(ctx, "", "get", "-n", ns, "tj", "-o", `jsonpath={range .items[*]}{.status.phase}{"="}{.metadata.resourceVersion}{end}`)
-				g.Expect(before).To(Or(HavePrefix("Creating="), HavePrefix("Suspended=")), name)
+				before = versions()
+				time.Sleep(1200 * time.Millisecond)
+				g.Expect(versions()).To(And(Equal(before), MatchRegexp("^(Creating|Suspended)=")), name)
 			}).WithContext(ctx).Should(Succeed())
-			Consistently(func() string {
+			for range 3 {
 				mustKubectl(ctx, manifest, apply...)
-				return mustKubectl(ctx, "", "get", "-n", ns, "tj", "-o", `jsonpath={range .items[*]}{.status.phase}{"="}{.metadata.resourceVersion}{end}`)
-			}, "500ms").Should(Equal(before), name)
+				Expect(versions()).To(Equal(before), name)
+			}
 		}
 	},
 		Entry("client-side"),

@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -26,7 +27,7 @@ var _ = Describe("what is stored", func() {
 		Expect(worker).To(HaveKeyWithValue("name", "Worker"))
 		container := worker["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
 		Expect(container["ports"]).To(ConsistOf(map[string]any{"name": "pytorchjob-port", "containerPort": int64(23456), "protocol": "TCP"}))
-		Expect(container["resources"].(map[string]any)["requests"]).To(HaveKeyWithValue("nvidia.com/gpu", BeNumerically("==", 8)))
+		Expect(container["resources"].(map[string]any)["requests"]).To(HaveKeyWithValue("nvidia.com/gpu", Or(Equal("8"), Equal(int64(8)))))
 		Expect(container["resources"].(map[string]any)["limits"]).To(HaveKeyWithValue("cpu", "1000m"), "a quantity stays as it was written")
 		Expect(hub.GetAnnotations()).NotTo(HaveKey(v1.RestoreAnnotation))
 
@@ -53,13 +54,15 @@ var _ = Describe("what is stored", func() {
 		ns := newNamespace(ctx, nil)
 		mustKubectl(ctx, hubJob("quiet"), "apply", "-n", ns, "-f", "-")
 		before := get(ctx, "v1", v1.TrainingJobKind, ns, "quiet")
-		alpha := get(ctx, "v1alpha1", v1.TrainingJobKind, ns, "quiet")
-		kept := alpha.GetAnnotations()[v1.RestoreAnnotation]
-		Expect(kept).To(ContainSubstring("topology.kubernetes.io/rack"))
-		annotations := alpha.GetAnnotations()
-		annotations[v1.RestoreAnnotation] = strings.ReplaceAll(kept, "topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
-		alpha.SetAnnotations(annotations)
-		Expect(k8s.Update(ctx, alpha)).To(Succeed())
+		Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
+			alpha := get(ctx, "v1alpha1", v1.TrainingJobKind, ns, "quiet")
+			kept := alpha.GetAnnotations()[v1.RestoreAnnotation]
+			Expect(kept).To(ContainSubstring("topology.kubernetes.io/rack"))
+			annotations := alpha.GetAnnotations()
+			annotations[v1.RestoreAnnotation] = strings.ReplaceAll(kept, "topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
+			alpha.SetAnnotations(annotations)
+			return k8s.Update(ctx, alpha)
+		})).To(Succeed())
 		after := get(ctx, "v1", v1.TrainingJobKind, ns, "quiet")
 		role := valueAt(after, "spec", "roles").([]any)[0].(map[string]any)
 		Expect(role["topology"]).To(Equal(map[string]any{"required": "topology.kubernetes.io/zone"}))

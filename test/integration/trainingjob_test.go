@@ -21,6 +21,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -90,7 +91,9 @@ func startTraining(t *testing.T) *trainingEnv {
 		Scheme:    scheme,
 		NewClient: env.writes.newClient,
 		Metrics:   metricsserver.Options{BindAddress: "0"},
-		Cache:     cache.Options{ByObject: reconcilers.CacheOptions(kind.Owns...)},
+		// One process may run the test more than once.
+		Controller: config.Controller{SkipNameValidation: new(true)},
+		Cache:      cache.Options{ByObject: reconcilers.CacheOptions(kind.Owns...)},
 	})
 	if err != nil {
 		t.Fatal(err)

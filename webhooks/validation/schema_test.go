@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
@@ -178,6 +179,31 @@ status: {nonsense: 1}`)
 	}
 	if errs := trainingJobSchema(t).Strict(map[string]any{"spec": "x"}); len(errs) > 0 {
 		t.Errorf("what is no object has no fields: %v", errs)
+	}
+}
+
+func TestSchemaUnknownFields(t *testing.T) {
+	obj := contentOf(t, `
+apiVersion: penstock.dev/v1
+kind: TrainingJob
+metadata: {name: a, lables: {a: b}, annotations: {any: thing}}
+spec: {framework: PyTorch, rolez: [], roles: [{name: Master, template: {spec: {containers: [{name: pytorch, imge: a}]}}}]}
+extra: 1
+`)
+	before := runtime.DeepCopyJSON(obj)
+	got, err := trainingJobSchema(t).UnknownFields(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"metadata.lables", "extra", "spec.roles[0].template.spec.containers[0].imge", "spec.rolez"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("unknown fields (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, obj); diff != "" {
+		t.Errorf("the object was changed:\n%s", diff)
+	}
+	if _, err := trainingJobSchema(t).UnknownFields(contentOf(t, "metadata: {labels: {a: 1}}")); err == nil {
+		t.Error("metadata of a wrong type was decoded")
 	}
 }
 

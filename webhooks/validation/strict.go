@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -74,4 +75,16 @@ func child(node *structuralschema.Structural, step Step) *structuralschema.Struc
 		return node.AdditionalProperties.Structural
 	}
 	return nil
+}
+
+// UnknownFields returns the paths of the fields of obj that neither the schema
+// nor Kubernetes' metadata knows, those that the API server refuses to decode
+// when it is asked to be strict, as kubectl does. The error says why metadata
+// cannot be decoded at all. The argument is not changed.
+func (s *Schema) UnknownFields(obj map[string]any) ([]string, error) {
+	_, _, unknown, err := objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return nil, fmt.Errorf("failed to decode metadata: %w", err)
+	}
+	return append(unknown, s.Prune(runtime.DeepCopyJSON(obj))...), nil
 }

@@ -26,7 +26,7 @@ test_request_below_limit_is_reported_once if {
 	violations({"limits": {"nvidia.com/gpu": 3}, "requests": {"nvidia.com/gpu": 1}}) == {{
 		"msg": "requests 1 of nvidia.com/gpu and is limited to 3",
 		"field": "spec.roles[0].template.spec.containers[0].resources.requests[nvidia.com/gpu]",
-		"fix": "write the same number in both places, or leave the request out: 3",
+		"fix": "write 3 in both places, or leave the request out",
 	}}
 }
 

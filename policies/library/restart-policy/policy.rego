@@ -10,12 +10,32 @@ violation contains {"msg": msg, "field": concat("", [role.path, ".restartPolicy"
 	fix := "write OnFailure or Never instead of Always"
 }
 
-violation contains {"msg": msg, "field": "spec.runPolicy.backoffLimit", "fix": fix} if {
-	some role in workload.roles
-	role.spec.restartPolicy == "ExitCode"
+violation contains endless(pod) if {
+	some pod in pods_without_bound
+	holds_devices(pod)
+}
+
+# Without devices the loop costs its owner more than the fleet.
+warn contains endless(pod) if {
+	some pod in pods_without_bound
+	not holds_devices(pod)
+}
+
+endless(pod) := {
+	"msg": sprintf("replaces killed pods of %s for ever: restartPolicy ExitCode has no bound", [pod.role]),
+	"field": "spec.runPolicy.backoffLimit",
+	"fix": "set a bound, for example 3",
+}
+
+pods_without_bound contains workload.pods[i] if {
 	not bounded
-	msg := sprintf("replaces killed pods of %s for ever: restartPolicy ExitCode has no bound", [role.name])
-	fix := "set a bound, for example 3"
+	some i, role in workload.roles
+	role.spec.restartPolicy == "ExitCode"
+}
+
+holds_devices(pod) if {
+	some n in pod.demand
+	n > 0
 }
 
 bounded if is_number(input.object.spec.runPolicy.backoffLimit)

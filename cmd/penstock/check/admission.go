@@ -1,0 +1,271 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	penstockv1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/conversion"
+)
+
+// Check says what the cluster would say to one object.
+func (c *Checker) Check(ctx context.Context, object Object) Result {
+	result := Result{
+		File: object.File, Document: object.Document, Item: object.Item, Allowed: true,
+		Faults: []Fault{}, Warnings: []Fault{}, NotEvaluated: []NotEvaluated{},
+	}
+	content, err := decode(object.JSON)
+	if err != nil {
+		result.Judged = true
+		result.refuse(metav1.StatusReasonBadRequest, Fault{Message: err.Error()})
+		return result
+	}
+	manifest := unstructured.Unstructured{Object: content}
+	written := manifest.GroupVersionKind()
+	result.APIVersion, result.Kind = manifest.GetAPIVersion(), written.Kind
+	result.Namespace, result.Name = manifest.GetNamespace(), nameOf(manifest)
+	subject := c.subjectOf(written)
+	if subject == nil {
+		if written.Group == penstockv1.GroupName {
+			result.Judged = true
+			result.refuse(metav1.StatusReasonNotFound, Fault{
+				Message: fmt.Sprintf("no matches for kind %q in version %q", written.Kind, result.APIVersion),
+			})
+		}
+		return result
+	}
+	result.Judged, result.Namespace = true, c.namespaceOf(subject, manifest)
+	c.admit(ctx, subject, object, content, &result)
+	return result
+}
+
+// nameOf gives the name of an object, or how it will begin.
+func nameOf(manifest unstructured.Unstructured) string {
+	if manifest.GetName() == "" && manifest.GetGenerateName() != "" {
+		return manifest.GetGenerateName() + "*"
+	}
+	return manifest.GetName()
+}
+
+func (c *Checker) namespaceOf(s *subject, manifest unstructured.Unstructured) string {
+	switch {
+	case !s.namespaced:
+		return ""
+	case manifest.GetNamespace() != "":
+		return manifest.GetNamespace()
+	default:
+		return c.options.Namespace
+	}
+}
+
+// admit takes an object the way that the API server takes it: decoding, the
+// defaulting webhook, the schema of the request's own version, and then the
+// validating webhook. Whoever finds a fault ends the way.
+func (c *Checker) admit(ctx context.Context, s *subject, object Object, content map[string]any, result *Result) {
+	if faults := undecodable(s, object, content); len(faults) > 0 {
+		result.refuse(metav1.StatusReasonBadRequest, faults...)
+		return
+	}
+	broken := func(err error) {
+		result.refuse(metav1.StatusReasonInternalError, Fault{Message: err.Error()})
+	}
+	content, err := ours(s, object.JSON)
+	if err != nil {
+		broken(err)
+		return
+	}
+	old := c.storedFor(s, result)
+	request := &admission{subject: s, operation: admissionv1.Create, user: c.options}
+	result.Operation = string(admissionv1.Create)
+	if old != nil {
+		request.operation, request.old = admissionv1.Update, old.hub
+		result.Operation = string(admissionv1.Update)
+	}
+	oldContent, err := old.in(s.own.GroupVersion())
+	if err != nil {
+		broken(err)
+		return
+	}
+	complete(content, oldContent, result.Namespace)
+	s.schema().Default(content)
+	if content, err = c.defaulted(ctx, request, content); err != nil {
+		broken(err)
+		return
+	}
+	errs := s.schema().ValidateMeta(ctx, oldContent, content)
+	errs = append(errs, s.schema().Validate(ctx, oldContent, content)...)
+	if len(errs) > 0 {
+		result.refuse(metav1.StatusReasonInvalid, faultsOf(errs)...)
+		return
+	}
+	hub, err := toVersion(content, penstockv1.GroupVersion)
+	if err != nil {
+		broken(err)
+		return
+	}
+	result.decided(s.gate.Decide(ctx, request.of(hub)))
+}
+
+// undecodable says why the API server would not decode an object when asked to
+// be strict, in its words.
+func undecodable(s *subject, object Object, content map[string]any) []Fault {
+	var faults []Fault
+	for _, repeated := range object.Repeated {
+		faults = append(faults, Fault{Message: repeated})
+	}
+	if s.isUpstream() {
+		// Status is not ours, and our schema knows only our name of the kind.
+		content = runtime.DeepCopyJSON(content)
+		content["apiVersion"], content["kind"] = s.own.GroupVersion().String(), s.own.Kind
+		delete(content, "status")
+	}
+	unknown, err := s.schema().UnknownFields(content)
+	if err != nil {
+		faults = append(faults, Fault{Field: "metadata", Message: err.Error()})
+	}
+	for _, path := range unknown {
+		faults = append(faults, Fault{Field: path, Message: fmt.Sprintf("unknown field %q", path)})
+	}
+	return faults
+}
+
+// ours gives the object as one of our kinds.
+func ours(s *subject, raw []byte) (map[string]any, error) {
+	if s.isUpstream() {
+		var err error
+		if raw, err = conversion.FromUpstream(raw); err != nil {
+			return nil, err
+		}
+	}
+	return decode(raw)
+}
+
+// complete writes what the API server itself keeps: the namespace, and what
+// comes from the stored object on update. Status has a subresource; a write of
+// the object leaves it as it was.
+func complete(content, old map[string]any, namespace string) {
+	metadata, ok := content["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		content["metadata"] = metadata
+	}
+	delete(metadata, "namespace")
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	delete(content, "status")
+	if old == nil {
+		return
+	}
+	if status, ok := old["status"]; ok {
+		content["status"] = status
+	}
+	keepRecord(metadata, old)
+}
+
+// defaulted has the defaulting webhook asked and gives the object, in the
+// version of the request, with the patch applied that it answered by.
+func (c *Checker) defaulted(ctx context.Context, request *admission, content map[string]any) (map[string]any, error) {
+	hub, err := toVersion(content, penstockv1.GroupVersion)
+	if err != nil {
+		return nil, err
+	}
+	if hub, err = request.applyDefaults(ctx, hub); err != nil {
+		return nil, err
+	}
+	raw, err := conversion.Convert(hub, request.own.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	return decode(raw)
+}
+
+// An admission makes the requests for one object.
+type admission struct {
+	*subject
+	operation admissionv1.Operation
+	old       []byte
+	user      Options
+}
+
+// of gives the request for a v1 object.
+func (a *admission) of(hub []byte) *admissionv1.AdmissionRequest {
+	var object metav1.PartialObjectMetadata
+	// Metadata of a wrong type has been refused before.
+	_ = json.Unmarshal(hub, &object)
+	kind := metav1.GroupVersionKind(penstockv1.GroupVersion.WithKind(a.own.Kind))
+	resource := metav1.GroupVersionResource(penstockv1.GroupVersion.WithResource(a.resource))
+	written := metav1.GroupVersionKind(a.written)
+	return &admissionv1.AdmissionRequest{
+		Kind:        kind,
+		Resource:    resource,
+		RequestKind: &written,
+		Name:        object.Name,
+		Namespace:   object.Namespace,
+		Operation:   a.operation,
+		UserInfo:    a.user.User,
+		Object:      runtime.RawExtension{Raw: hub},
+		OldObject:   runtime.RawExtension{Raw: a.old},
+	}
+}
+
+// applyDefaults gives a v1 object as the defaulting webhook makes it.
+func (a *admission) applyDefaults(ctx context.Context, hub []byte) ([]byte, error) {
+	response := a.gate.Default(ctx, a.of(hub))
+	if !response.Allowed {
+		return nil, errors.New(response.Result.Message)
+	}
+	if len(response.Patch) == 0 {
+		return hub, nil
+	}
+	patch, err := jsonpatch.DecodePatch(response.Patch)
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the patch of defaults: %w", err)
+	}
+	if hub, err = patch.Apply(hub); err != nil {
+		return nil, fmt.Errorf("failed to apply the patch of defaults: %w", err)
+	}
+	// What a webhook has changed is decoded anew, with the schema's defaults.
+	content, err := decode(hub)
+	if err != nil {
+		return nil, err
+	}
+	a.hub().Default(content)
+	return json.Marshal(content)
+}
+
+func faultsOf(errs field.ErrorList) []Fault {
+	faults := make([]Fault, len(errs))
+	for i, err := range errs {
+		faults[i] = Fault{Field: err.Field, Message: err.ErrorBody()}
+	}
+	return faults
+}
+
+// decode reads an object as the API server does, with whole numbers as int64.
+func decode(raw []byte) (map[string]any, error) {
+	content := map[string]any{}
+	if err := utiljson.Unmarshal(raw, &content); err != nil {
+		return nil, fmt.Errorf("failed to read the object: %w", err)
+	}
+	return content, nil
+}
+
+func toVersion(content map[string]any, version schema.GroupVersion) ([]byte, error) {
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the object: %w", err)
+	}
+	return conversion.Convert(raw, version)
+}

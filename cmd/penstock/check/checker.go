@@ -1,0 +1,184 @@
+// Package check says offline what the cluster would say to a manifest: it takes
+// an object through the steps of the flow that the API server and Penstock
+// take it through, with the same converter, defaulter, schemas, invariants and
+// policies, and so in the same words.
+//
+//   - read.go reads files into objects;
+//   - checker.go holds what is known of the cluster, and its kinds;
+//   - admission.go is the way of one object;
+//   - stored.go makes an update of an object whose stored state is given;
+//   - policies.go reads policies and namespaces;
+//   - report.go and text.go say what was found.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	penstockv1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/config/crd"
+	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks"
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+// policyDeadline is long: a machine of CI that is busy must not change a
+// verdict, and nobody waits for an answer as the API server does.
+const policyDeadline = 30 * time.Second
+
+// Options are what a Checker knows of the cluster.
+type Options struct {
+	// Policies are in force.
+	Policies []*penstockv1.WorkloadPolicy
+	// Namespaces gives the labels of the namespaces that are known.
+	Namespaces map[string]map[string]string
+	// Namespace is where objects are that name none.
+	Namespace string
+	// User makes the requests; without a username nobody knows who does.
+	User authenticationv1.UserInfo
+	// Now is the time that policies and exceptions go by.
+	Now time.Time
+}
+
+// A Checker judges objects one by one. It is for one goroutine.
+type Checker struct {
+	options Options
+	kinds   map[schema.GroupKind]*definition
+	// own judges our kinds, upstream the kinds whose shape they take.
+	own, upstream *webhooks.Gate
+	stored        map[identity]*stored
+}
+
+// A definition is what the API server knows of one of our kinds.
+type definition struct {
+	resource   string
+	namespaced bool
+	schemas    map[string]*validation.Schema
+}
+
+// New makes a Checker. It is an error if a policy does not compile.
+func New(options Options) (*Checker, error) {
+	checker := &Checker{options: options, kinds: map[schema.GroupKind]*definition{}, stored: map[identity]*stored{}}
+	definitions, err := crd.All()
+	if err != nil {
+		return nil, err
+	}
+	for _, definition := range definitions {
+		kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
+		if checker.kinds[kind], err = newDefinition(definition); err != nil {
+			return nil, err
+		}
+	}
+	engine, err := newEngine(options.Policies)
+	if err != nil {
+		return nil, err
+	}
+	checker.own, err = webhooks.NewGate(webhooks.GateOptions{
+		Engine:  engine,
+		Cluster: namespaces(options.Namespaces),
+		Clock:   func() time.Time { return options.Now },
+		Loaded:  func() bool { return true },
+		Offline: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("failed to make the gate: %w", err)
+	}
+	upstream := *checker.own
+	if upstream.Engine, err = newEngine(judgingUpstream(options.Policies)); err != nil {
+		return nil, err
+	}
+	checker.upstream = &upstream
+	return checker, nil
+}
+
+func newDefinition(from *apiextensionsv1.CustomResourceDefinition) (*definition, error) {
+	made := &definition{
+		resource:   from.Spec.Names.Plural,
+		namespaced: from.Spec.Scope == apiextensionsv1.NamespaceScoped,
+		schemas:    map[string]*validation.Schema{},
+	}
+	for _, version := range from.Spec.Versions {
+		schema, err := validation.NewSchema(from, version.Name)
+		if err != nil {
+			return nil, err
+		}
+		made.schemas[version.Name] = schema
+	}
+	return made, nil
+}
+
+func newEngine(inForce []*penstockv1.WorkloadPolicy) (*policies.Engine, error) {
+	engine := policies.NewEngine(policies.Options{Deadline: policyDeadline})
+	var errs []error
+	for _, err := range engine.Replace(inForce) {
+		errs = append(errs, err)
+	}
+	return engine, errors.Join(errs...)
+}
+
+// judgingUpstream are the policies that judge upstream kinds as well.
+func judgingUpstream(all []*penstockv1.WorkloadPolicy) []*penstockv1.WorkloadPolicy {
+	var judging []*penstockv1.WorkloadPolicy
+	for _, policy := range all {
+		if policy.Spec.UpstreamKinds == penstockv1.UpstreamKindsJudge {
+			judging = append(judging, policy)
+		}
+	}
+	return judging
+}
+
+// A subject is how an object is judged.
+type subject struct {
+	*definition
+	// written is the kind and version that the author wrote, own the one of
+	// ours that has its shape.
+	written, own schema.GroupVersionKind
+	gate         *webhooks.Gate
+}
+
+func (s *subject) isUpstream() bool { return s.written != s.own }
+
+// schema is that of the version the request is made in. The schemas of
+// upstream kinds are not ours; v1alpha1's has their shape.
+func (s *subject) schema() *validation.Schema { return s.schemas[s.own.Version] }
+
+func (s *subject) hub() *validation.Schema { return s.schemas[penstockv1.GroupVersion.Version] }
+
+// subjectOf gives how an object of a kind is judged, or nil if it is not.
+func (c *Checker) subjectOf(written schema.GroupVersionKind) *subject {
+	own, gate := written, c.own
+	if shape, ok := conversion.Upstream(written); ok {
+		own, gate = shape, c.upstream
+	}
+	definition := c.kinds[own.GroupKind()]
+	if definition == nil || definition.schemas[own.Version] == nil {
+		return nil
+	}
+	return &subject{definition: definition, written: written, own: own, gate: gate}
+}
+
+// namespaces stand for a cluster of which nothing else is known.
+type namespaces map[string]map[string]string
+
+var _ webhooks.Cluster = namespaces{}
+
+var errNotGiven = errors.New("it was not given")
+
+func (n namespaces) NamespaceLabels(_ context.Context, name string) (map[string]string, error) {
+	labels, ok := n[name]
+	if !ok {
+		return nil, errNotGiven
+	}
+	return labels, nil
+}
+
+func (n namespaces) Object(context.Context, schema.GroupVersionKind, string, string) ([]byte, error) {
+	return nil, errNotGiven
+}

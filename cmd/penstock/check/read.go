@@ -1,0 +1,312 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// Stdin is the path that stands for standard input.
+const Stdin = "-"
+
+// An Object is one object of a file.
+type Object struct {
+	File string
+	// Document counts the documents of the file, Item the items of a list in
+	// the document, both from 1; Item is 0 outside a list.
+	Document, Item int
+	// JSON is the object.
+	JSON []byte
+	// Repeated says where a key was written twice; the last one is in JSON.
+	Repeated []string
+}
+
+// An Unreadable is a file, or a document of it, that holds no object.
+type Unreadable struct {
+	File     string `json:"file"`
+	Document int    `json:"document,omitempty"`
+	Message  string `json:"message"`
+}
+
+func (u *Unreadable) Error() string {
+	return place(u.File, u.Document, 0) + ": " + u.Message
+}
+
+// place names where something is written.
+func place(file string, document, item int) string {
+	switch {
+	case item > 0:
+		return fmt.Sprintf("%s: document %d, item %d", file, document, item)
+	case document > 0:
+		return fmt.Sprintf("%s: document %d", file, document)
+	default:
+		return file
+	}
+}
+
+// Load reads the objects of files and folders in the order of the paths, those
+// of a folder by name. What cannot be read is left out and told. Without stdin
+// the path - cannot be read.
+func Load(paths []string, recursive bool, stdin io.Reader) ([]Object, []*Unreadable) {
+	var objects []Object
+	var faults []*Unreadable
+	for _, path := range paths {
+		files, err := expand(path, recursive)
+		if err != nil {
+			faults = append(faults, &Unreadable{File: path, Message: reason(err)})
+		}
+		for _, file := range files {
+			text, err := readFile(file, stdin)
+			if err != nil {
+				faults = append(faults, &Unreadable{File: file, Message: reason(err)})
+				continue
+			}
+			found, unreadable := Read(file, text)
+			objects, faults = append(objects, found...), append(faults, unreadable...)
+		}
+	}
+	return objects, faults
+}
+
+// reason leaves out the path, which is said before it.
+func reason(err error) string {
+	var pathError *os.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err.Error()
+	}
+	return err.Error()
+}
+
+func readFile(path string, stdin io.Reader) ([]byte, error) {
+	if path == Stdin && stdin == nil {
+		return nil, errors.New("standard input is for the manifests to judge only")
+	}
+	if path == Stdin {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(path)
+}
+
+// expand gives the manifests of a folder, and other paths as they are.
+func expand(path string, recursive bool) ([]string, error) {
+	if path == Stdin {
+		return []string{path}, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(path, func(file string, entry os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && file != path && !recursive:
+			return filepath.SkipDir
+		case !entry.IsDir() && slices.Contains([]string{".json", ".yaml", ".yml"}, filepath.Ext(file)):
+			files = append(files, file)
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = errors.New("the folder holds no file that ends in .json, .yaml or .yml")
+	}
+	return files, err
+}
+
+// Read reads the objects of a text: YAML of one or more documents, or JSON. The
+// items of lists become objects of their own.
+func Read(file string, text []byte) ([]Object, []*Unreadable) {
+	if file == Stdin {
+		file = "stdin"
+	}
+	var objects []Object
+	var faults []*Unreadable
+	for _, document := range documents(text) {
+		object := Object{File: file, Document: document.number}
+		fault := func(err error) {
+			faults = append(faults, &Unreadable{File: file, Document: document.number, Message: err.Error()})
+		}
+		var err error
+		if object.JSON, object.Repeated, err = document.toJSON(); err != nil {
+			fault(err)
+			continue
+		}
+		found, err := flatten(object)
+		if err != nil {
+			fault(err)
+		}
+		objects = append(objects, found...)
+	}
+	if len(objects) == 0 && len(faults) == 0 {
+		faults = append(faults, &Unreadable{File: file, Message: "holds no object"})
+	}
+	return objects, faults
+}
+
+// A document is a part of a text. Documents are counted as people count them,
+// without empty ones.
+type document struct {
+	number int
+	text   []byte
+	// before is how many lines of the file come before it.
+	before int
+	isJSON bool
+}
+
+func documents(text []byte) []document {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		if found := jsonDocuments(text); found != nil {
+			return found
+		}
+	}
+	var found []document
+	current, lines := document{}, 0
+	finish := func() {
+		if says(current.text) {
+			current.number = len(found) + 1
+			found = append(found, current)
+		}
+	}
+	for line := range bytes.Lines(text) {
+		lines++
+		if rest, ok := bytes.CutPrefix(line, []byte("---")); ok && !says(rest) {
+			finish()
+			current = document{before: lines}
+			continue
+		}
+		current.text = append(current.text, line...)
+	}
+	finish()
+	return found
+}
+
+// says reports whether YAML holds more than blanks and comments.
+func says(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonDocuments gives nothing where the text is no JSON: YAML may begin with a
+// brace as well.
+func jsonDocuments(text []byte) []document {
+	var found []document
+	for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
+		var raw json.RawMessage
+		switch err := decoder.Decode(&raw); {
+		case errors.Is(err, io.EOF):
+			return found
+		case err != nil:
+			return nil
+		}
+		found = append(found, document{number: len(found) + 1, text: raw, isJSON: true})
+	}
+}
+
+func (d document) toJSON() (raw []byte, repeated []string, err error) {
+	if d.isJSON {
+		errs, err := kjson.UnmarshalStrict(d.text, &map[string]any{})
+		for _, err := range errs {
+			repeated = append(repeated, err.Error())
+		}
+		return d.text, repeated, err
+	}
+	raw, err = yaml.YAMLToJSONStrict(d.text)
+	if err == nil {
+		return raw, nil, nil
+	}
+	strict := err
+	if raw, err = yaml.YAMLToJSON(d.text); err != nil {
+		return nil, nil, errors.New(d.inFile(err.Error()))
+	}
+	// The first line only says that more follow.
+	for line := range strings.Lines(strict.Error()) {
+		if line = strings.TrimSpace(line); !strings.HasSuffix(line, "errors:") {
+			repeated = append(repeated, d.inFile(line))
+		}
+	}
+	return raw, repeated, nil
+}
+
+var lineNumber = regexp.MustCompile(`\bline (\d+)`)
+
+// inFile makes numbers of lines in the document those of lines in the file.
+func (d document) inFile(message string) string {
+	return lineNumber.ReplaceAllStringFunc(message, func(found string) string {
+		n, _ := strconv.Atoi(strings.TrimPrefix(found, "line "))
+		return fmt.Sprintf("line %d", n+d.before)
+	})
+}
+
+// flatten gives the items of a list, or the object itself.
+func flatten(object Object) ([]Object, error) {
+	var head struct {
+		APIVersion any             `json:"apiVersion"`
+		Kind       any             `json:"kind"`
+		Items      json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(object.JSON, &head); err != nil {
+		return nil, errors.New("must be an object with apiVersion and kind")
+	}
+	kind, _ := head.Kind.(string)
+	version, _ := head.APIVersion.(string)
+	if kind == "" || version == "" {
+		return nil, errors.New("an object needs apiVersion and kind")
+	}
+	var items []json.RawMessage
+	if !strings.HasSuffix(kind, "List") || json.Unmarshal(head.Items, &items) != nil {
+		return []Object{object}, nil
+	}
+	var objects []Object
+	for i, item := range items {
+		raw, err := typedItem(item, version, kind)
+		if err != nil {
+			return objects, fmt.Errorf("item %d: %w", i+1, err)
+		}
+		found, err := flatten(Object{File: object.File, Document: object.Document, Item: i + 1, JSON: raw, Repeated: object.Repeated})
+		if err != nil {
+			return objects, fmt.Errorf("item %d: %w", i+1, err)
+		}
+		objects = append(objects, found...)
+	}
+	return objects, nil
+}
+
+// typedItem gives an item of a list of one kind that kind, if it names none.
+func typedItem(item json.RawMessage, version, list string) ([]byte, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(item, &members); err != nil || members == nil {
+		return nil, errors.New("must be an object")
+	}
+	kind := strings.TrimSuffix(list, "List")
+	if _, named := members["kind"]; named || kind == "" {
+		return item, nil
+	}
+	for name, value := range map[string]string{"kind": kind, "apiVersion": version} {
+		quoted, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		members[name] = quoted
+	}
+	return json.Marshal(members)
+}

@@ -1,0 +1,149 @@
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks"
+)
+
+// A Report is what a check says. Its JSON is stable: members are added, not
+// renamed or removed, and lists are always present.
+type Report struct {
+	Results []Result `json:"results"`
+	// Errors are the files and documents that could not be read.
+	Errors  []*Unreadable `json:"errors"`
+	Summary Summary       `json:"summary"`
+}
+
+// A Result is what is said of one object.
+type Result struct {
+	File string `json:"file"`
+	// Document counts the documents of the file, Item the items of a list in
+	// the document, from 1.
+	Document   int    `json:"document"`
+	Item       int    `json:"item,omitempty"`
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	// Operation is CREATE, or UPDATE where the stored object was given.
+	Operation string `json:"operation,omitempty"`
+	// Judged is false for kinds that Penstock does not know.
+	Judged  bool `json:"judged"`
+	Allowed bool `json:"allowed"`
+	// Reason is that of the API server's Status for a refusal: BadRequest where
+	// the object cannot be decoded, Invalid for faults of schema, invariants
+	// and policies.
+	Reason   metav1.StatusReason `json:"reason,omitempty"`
+	Faults   []Fault             `json:"faults"`
+	Warnings []Fault             `json:"warnings"`
+	// NotEvaluated are the policies whose verdict depends on what was not given.
+	NotEvaluated []NotEvaluated `json:"notEvaluated"`
+}
+
+// A Fault is one thing that is wrong with an object. Field and Message are those
+// of the cause in the API server's Status; for a warning, whose line is both
+// joined by a colon.
+type Fault struct {
+	// Field is a path in the object as it was written.
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	// Fix is the part of Message that says what to write instead, and Policy the
+	// one that found the fault, where there is one.
+	Fix    string `json:"fix,omitempty"`
+	Policy string `json:"policy,omitempty"`
+}
+
+// NotEvaluated is a policy that says nothing, and why.
+type NotEvaluated struct {
+	Policy string `json:"policy"`
+	Reason string `json:"reason"`
+}
+
+// Summary counts.
+type Summary struct {
+	Objects   int `json:"objects"`
+	Admitted  int `json:"admitted"`
+	Refused   int `json:"refused"`
+	NotJudged int `json:"notJudged"`
+	Warnings  int `json:"warnings"`
+}
+
+// NewReport makes the report of results, in their order.
+func NewReport(results []Result, unreadable []*Unreadable) Report {
+	report := Report{Results: append([]Result{}, results...), Errors: append([]*Unreadable{}, unreadable...)}
+	summary := &report.Summary
+	summary.Objects = len(results)
+	for _, result := range results {
+		summary.Warnings += len(result.Warnings)
+		switch {
+		case !result.Judged:
+			summary.NotJudged++
+		case result.Allowed:
+			summary.Admitted++
+		default:
+			summary.Refused++
+		}
+	}
+	return report
+}
+
+// WriteJSON writes the report as JSON.
+func (r Report) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(r); err != nil {
+		return fmt.Errorf("failed to write the report: %w", err)
+	}
+	return nil
+}
+
+// refuse records why the object is refused.
+func (r *Result) refuse(reason metav1.StatusReason, faults ...Fault) {
+	r.Allowed, r.Reason = false, reason
+	r.Faults = append(r.Faults, faults...)
+}
+
+// decided records what a gate said.
+func (r *Result) decided(decision webhooks.Decision) {
+	for _, warning := range decision.Warnings {
+		r.Warnings = append(r.Warnings, faultOf(warning))
+	}
+	for _, policy := range decision.NotEvaluated {
+		r.NotEvaluated = append(r.NotEvaluated, NotEvaluated{Policy: policy.Policy, Reason: r.lack(policy.Missing)})
+	}
+	status := decision.Response.Result
+	if decision.Response.Allowed || status == nil {
+		return
+	}
+	r.refuse(status.Reason)
+	for _, cause := range decision.Causes {
+		r.Faults = append(r.Faults, faultOf(cause))
+	}
+	if len(decision.Causes) == 0 {
+		r.Faults = append(r.Faults, Fault{Message: status.Message})
+	}
+}
+
+func faultOf(cause webhooks.Cause) Fault {
+	return Fault{Field: cause.Field, Message: cause.Message, Fix: cause.Fix, Policy: cause.Policy}
+}
+
+func (r *Result) lack(missing policies.Missing) string {
+	switch missing {
+	case policies.MissingUser:
+		return "it reads the user, who is not known: give --user and --group"
+	case policies.MissingNamespaceLabels:
+		return fmt.Sprintf("it depends on the labels of namespace %s, which are not known: give --namespace-file", r.Namespace)
+	case policies.MissingInventory:
+		return "it reads objects of the cluster, which an offline check does not have"
+	default:
+		return string(missing)
+	}
+}

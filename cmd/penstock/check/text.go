@@ -1,0 +1,95 @@
+package check
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteText writes the report for people: a line for each object, below it one
+// for each thing to say of it, and a line that counts.
+func (r Report) WriteText(w io.Writer) error {
+	out := bufio.NewWriter(w)
+	several := map[string]bool{}
+	for _, result := range r.Results {
+		several[result.File] = several[result.File] || result.Document > 1 || result.Item > 0
+	}
+	for _, result := range r.Results {
+		at := result.File
+		if several[result.File] {
+			at = place(result.File, result.Document, result.Item)
+		}
+		fmt.Fprintf(out, "%s: %s %s %s\n", at, result.Kind, result.fullName(), result.verdict())
+		for _, fault := range result.Faults {
+			fmt.Fprintf(out, "  %s\n", fault)
+		}
+		for _, warning := range result.Warnings {
+			fmt.Fprintf(out, "  warning: %s\n", warning)
+		}
+		for _, policy := range result.NotEvaluated {
+			fmt.Fprintf(out, "  not evaluated: policy %s: %s\n", policy.Policy, policy.Reason)
+		}
+	}
+	fmt.Fprintln(out, r.Summary)
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("failed to write the report: %w", err)
+	}
+	return nil
+}
+
+func (r *Result) fullName() string {
+	if r.Namespace == "" {
+		return r.Name
+	}
+	return r.Namespace + "/" + r.Name
+}
+
+func (r *Result) verdict() string {
+	switch {
+	case !r.Judged:
+		return "not judged"
+	case r.Allowed:
+		return "admitted"
+	default:
+		return "refused"
+	}
+}
+
+// String is the fault in one line.
+func (f Fault) String() string {
+	if f.Field == "" {
+		return f.Message
+	}
+	return f.Field + ": " + f.Message
+}
+
+// String is the summary in one line, without counts of zero.
+func (s Summary) String() string {
+	var parts []string
+	for _, part := range []struct {
+		count int
+		word  string
+	}{
+		{s.Admitted, "admitted"}, {s.Refused, "refused"}, {s.NotJudged, "not judged"},
+	} {
+		if part.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.word))
+		}
+	}
+	line := counted(s.Objects, "object")
+	if len(parts) > 0 {
+		line += ": " + strings.Join(parts, ", ")
+	}
+	if s.Warnings > 0 {
+		line += "; " + counted(s.Warnings, "warning")
+	}
+	return line
+}
+
+func counted(count int, thing string) string {
+	if count == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", count, thing)
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// checkDir holds manifests and, beside them, what is said of them.
+const checkDir = "testdata/check"
+
+// The golden file of a case is its name with .golden.txt or, with -o json,
+// .golden.json. It holds what the command writes, its errors and its exit code.
+func TestCheck(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		// stdin is the name of a file to read from standard input.
+		stdin string
+		want  exitCode
+	}{
+		"good":                  {args: []string{"-f", "good.yaml"}},
+		"good-json":             {args: []string{"-f", "good.yaml", "-o", "json"}},
+		"all-faults-v1":         {args: []string{"-f", "faults-v1.yaml"}, want: 1},
+		"all-faults-v1alpha1":   {args: []string{"-f", "faults-v1alpha1.yaml"}, want: 1},
+		"all-faults-upstream":   {args: []string{"-f", "faults-upstream.yaml"}, want: 1},
+		"all-faults-json":       {args: []string{"-f", "faults-v1alpha1.yaml", "-o", "json"}, want: 1},
+		"list":                  {args: []string{"-f", "list.yaml", "-n", "team-b"}, want: 1},
+		"list-json":             {args: []string{"-f", "list.yaml", "-o", "json"}, want: 1},
+		"stdin":                 {args: []string{"-f", "-"}, stdin: "good.yaml"},
+		"several-files":         {args: []string{"-f", "good.yaml", "-f", "faults-v1.yaml"}, want: 1},
+		"folder":                {args: []string{"-f", "folder"}},
+		"folder-recursive":      {args: []string{"-f", "folder", "-R"}, want: 1},
+		"ill-typed":             {args: []string{"-f", "ill-typed.yaml"}, want: 1},
+		"unknown-field":         {args: []string{"-f", "unknown-field.yaml"}, want: 1},
+		"null-role":             {args: []string{"-f", "null-role.yaml"}, want: 1},
+		"multi-framework":       {args: []string{"-f", "multi-framework.yaml"}, want: 1},
+		"forged-annotation":     {args: []string{"-f", "forged.yaml"}, want: 1},
+		"update-tolerated":      {args: []string{"-f", "update-tolerated.yaml", "--old", "stored.yaml"}},
+		"update-refused-json":   {args: []string{"-f", "update-refused.yaml", "--old", "stored.yaml", "-o", "json"}, want: 1},
+		"update-of-nothing":     {args: []string{"-f", "good.yaml", "--old", "stored.yaml"}, want: 2},
+		"update-keeps-v1-field": {args: []string{"-f", "kept.yaml", "--old", "kept-stored.yaml"}, want: 1},
+		"repeated-key":          {args: []string{"-f", "repeated-key.yaml", "-f", "repeated-key.json"}, want: 1},
+		"unreadable":            {args: []string{"-f", "unreadable.yaml", "-f", "empty.yaml", "-f", "absent.yaml"}, want: 2},
+		"unreadable-json":       {args: []string{"-f", "unreadable.yaml", "-o", "json"}, want: 2},
+		"foreign":               {args: []string{"-f", "foreign.yaml"}, want: 1},
+		"workload-policies":     {args: []string{"-f", "workloadpolicy.yaml"}, want: 1},
+		"policies-unknown":      {args: []string{"-f", "good.yaml", "--policies", "policies.yaml"}},
+		"policies-unknown-json": {args: []string{"-f", "good.yaml", "--policies", "policies.yaml", "-o", "json"}},
+		"policies-of-upstream":  {args: []string{"-f", "upstream.yaml", "--policies", "policies.yaml"}},
+		"policies-refuse": {args: []string{"-f", "good.yaml", "--policies", "policies.yaml", "--namespace-file", "namespaces.yaml",
+			"--user", "mallory", "--group", "team", "--now", "2031-06-01T00:00:00Z"}, want: 1},
+		"policies-warn": {args: []string{"-f", "good.yaml", "--policies", "policies.yaml", "--namespace-file", "namespaces.yaml",
+			"--user", "ada", "--now", "2030-06-01T00:00:00Z"}},
+		"policies-none":           {args: []string{"-f", "faults-v1alpha1.yaml", "--policies", "none"}, want: 1},
+		"policies-broken":         {args: []string{"-f", "good.yaml", "--policies", "workloadpolicy.yaml"}, want: 2},
+		"policies-absent":         {args: []string{"-f", "good.yaml", "--policies", "good.yaml"}, want: 2},
+		"usage-no-file":           {want: 2},
+		"usage-argument":          {args: []string{"good.yaml"}, want: 2},
+		"usage-flag":              {args: []string{"-f", "good.yaml", "--strict"}, want: 2},
+		"usage-output":            {args: []string{"-f", "good.yaml", "-o", "xml"}, want: 2},
+		"usage-now":               {args: []string{"-f", "good.yaml", "--now", "tomorrow"}, want: 2},
+		"usage-group-alone":       {args: []string{"-f", "good.yaml", "--group", "team"}, want: 2},
+		"usage-no-namespace-file": {args: []string{"-f", "good.yaml", "--namespace-file", "good.yaml"}, want: 2},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(checkDir)
+			var stdin []byte
+			if tc.stdin != "" {
+				text, err := os.ReadFile(tc.stdin)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stdin = text
+			}
+			got, code := runCheck(t, stdin, tc.args...)
+			if code != tc.want {
+				t.Errorf("exit code %d, want %d", code, tc.want)
+			}
+			golden := name + ".golden.txt"
+			if strings.HasSuffix(name, "-json") {
+				golden = name + ".golden.json"
+			}
+			compareGolden(t, golden, got)
+		})
+	}
+}
+
+// runCheck gives what penstock check writes, with its errors as main writes them.
+func runCheck(t *testing.T, stdin []byte, args ...string) (string, exitCode) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := newCheckCommand()
+	cmd.SilenceUsage, cmd.SilenceErrors = true, true
+	cmd.SetArgs(append([]string{}, args...))
+	cmd.SetIn(bytes.NewReader(stdin))
+	cmd.SetOut(&out)
+	cmd.SetErr(&errs)
+	err := cmd.ExecuteContext(t.Context())
+	code := exitStatus(err, &errs)
+	if strings.Contains(strings.Join(args, " "), "-o json") {
+		return out.String(), code
+	}
+	return out.String() + errs.String(), code
+}
+
+func compareGolden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("there is no %s: run go test ./cmd/penstock -update", filepath.Join(checkDir, file))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}

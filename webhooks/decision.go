@@ -1,0 +1,134 @@
+package webhooks
+
+import (
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+// A Decision is what a Gate says to a request, and what it says it for.
+type Decision struct {
+	// Response is the answer to the API server.
+	Response *admissionv1.AdmissionResponse
+	// Causes are the causes of a refusal, those of the response in its order.
+	// There are none where the request could not be judged.
+	Causes []Cause
+	// Warnings are the warnings of the response in its order.
+	Warnings []Cause
+	// NotEvaluated are the policies that need what is not known.
+	NotEvaluated []policies.NotEvaluated
+}
+
+// A Cause is one thing to say of an object, in the paths of the kind and
+// version that the request was made in.
+type Cause struct {
+	metav1.StatusCause
+	// Policy is the policy that says it; empty for an invariant.
+	Policy string
+	// Fix is the part of the message that says what to write instead, where it
+	// is known apart.
+	Fix string
+}
+
+// String is the cause in one line.
+func (c Cause) String() string {
+	if c.Field == "" {
+		return c.Message
+	}
+	return c.Field + ": " + c.Message
+}
+
+// decide makes the decision of faults and verdict. All faults are reported at
+// once, each as a cause; kubectl prints causes only where the reason is Invalid,
+// and other clients print the message only, so both say everything.
+func decide(request *admissionv1.AdmissionRequest, faults []fault, verdict policies.Verdict) Decision {
+	at := conversion.FieldPaths(requestKind(request), judgedObject(request))
+	decision := Decision{Response: allowed(request), Warnings: warnings(verdict, at), NotEvaluated: verdict.NotEvaluated}
+	response := decision.Response
+	for _, warning := range decision.Warnings {
+		response.Warnings = append(response.Warnings, warning.String())
+	}
+	response.AuditAnnotations = auditAnnotations(verdict)
+	if decision.Causes = causes(faults, verdict, at); len(decision.Causes) > 0 {
+		response.Allowed = false
+		response.Result = invalid(request, decision.Causes)
+	}
+	return decision
+}
+
+func causes(faults []fault, verdict policies.Verdict, at func(string) string) []Cause {
+	var found []Cause
+	for _, fault := range faults {
+		cause := Cause{StatusCause: metav1.StatusCause{Type: fault.reason, Field: at(fault.field), Message: fault.message}}
+		if cause.Field != fault.field {
+			// What a schema says begins with the path again.
+			cause.Message = strings.ReplaceAll(cause.Message, fault.field, cause.Field)
+		}
+		found = append(found, cause)
+	}
+	for _, violation := range verdict.Denied() {
+		if violation.Field == "" {
+			violation.Field = "spec"
+		}
+		found = append(found, causeOf(violation, at))
+	}
+	for _, failure := range verdict.Failed() {
+		cause := failed(failure)
+		cause.Field = "spec"
+		found = append(found, cause)
+	}
+	return found
+}
+
+func warnings(verdict policies.Verdict, at func(string) string) []Cause {
+	var found []Cause
+	for _, violation := range verdict.Warned() {
+		found = append(found, causeOf(violation, at))
+	}
+	for _, expiring := range verdict.Expiring {
+		found = append(found, Cause{StatusCause: metav1.StatusCause{Message: expiring.String()}, Policy: expiring.Policy})
+	}
+	for _, failure := range verdict.Errors {
+		if failure.Action == v1.ActionWarn {
+			found = append(found, failed(failure))
+		}
+	}
+	return found
+}
+
+func causeOf(violation policies.Violation, at func(string) string) Cause {
+	cause := Cause{Policy: violation.Policy, Fix: violation.Fix}
+	cause.Type, cause.Message = metav1.CauseTypeFieldValueInvalid, violation.String()
+	if violation.Field != "" {
+		cause.Field = at(violation.Field)
+	}
+	return cause
+}
+
+func failed(failure policies.PolicyError) Cause {
+	cause := Cause{Policy: failure.Policy}
+	cause.Type, cause.Message = metav1.CauseTypeFieldValueInvalid, failure.String()
+	return cause
+}
+
+// judgedObject is the object that field paths are about.
+func judgedObject(request *admissionv1.AdmissionRequest) []byte {
+	if request.Operation == admissionv1.Delete {
+		return request.OldObject.Raw
+	}
+	return request.Object.Raw
+}
+
+func toFaults(errs field.ErrorList) []fault {
+	faults := make([]fault, len(errs))
+	for i, err := range errs {
+		faults[i] = fault{field: err.Field, message: err.ErrorBody(), reason: metav1.CauseType(err.Type)}
+	}
+	return faults
+}
