@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -73,17 +74,48 @@ func merge(original, before, after any) any {
 	case []any:
 		original, ok := original.([]any)
 		before, _ := before.([]any)
-		if !ok || len(original) != len(before) || len(after) < len(before) {
+		if !ok || len(original) != len(before) {
 			return after
 		}
 		merged := slices.Clone(after)
-		for i := range before {
-			merged[i] = merge(original[i], before[i], after[i])
+		for i, j := range counterparts(before, after) {
+			merged[i] = merge(original[j], before[j], after[i])
 		}
 		return merged
 	default:
 		return after
 	}
+}
+
+// counterparts gives, for the items of after, which items of before they were.
+// Defaults append items to a list, or take out of one items that repeat the
+// name of another; what stays keeps its order and, but for case, its name.
+func counterparts(before, after []any) map[int]int {
+	pairs := make(map[int]int, len(after))
+	if len(after) >= len(before) {
+		for i := range before {
+			pairs[i] = i
+		}
+		return pairs
+	}
+	j := 0
+	for i := range after {
+		for j < len(before) && !strings.EqualFold(nameOf(before[j]), nameOf(after[i])) {
+			j++
+		}
+		if j == len(before) {
+			break
+		}
+		pairs[i] = j
+		j++
+	}
+	return pairs
+}
+
+func nameOf(item any) string {
+	members, _ := item.(map[string]any)
+	name, _ := members["name"].(string)
+	return name
 }
 
 func mergeObjects(original, before, after map[string]any) map[string]any {

@@ -88,6 +88,9 @@ func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest)
 	if !ok {
 		return unknownKind(request)
 	}
+	if request.Operation == admissionv1.Delete {
+		return allowed(request)
+	}
 	operations, err := kind.patch(request)
 	switch {
 	case err != nil:

@@ -47,10 +47,12 @@ func (g *Gate) onParent(ctx context.Context, request *admissionv1.AdmissionReque
 	parent.Kind = metav1.GroupVersionKind(kind)
 	parent.Object = runtime.RawExtension{Raw: scaled}
 	parent.OldObject = runtime.RawExtension{Raw: stored}
-	if parent.RequestKind == nil || parent.RequestKind.Group != kind.Group {
-		// The author wrote a Scale; its paths are those of v1.
-		parent.RequestKind = &parent.Kind
+	// The author wrote a Scale, through the parent's resource in some version.
+	made := parent.Kind
+	if through := request.RequestResource; through != nil && through.Group == kind.Group {
+		made.Version = through.Version
 	}
+	parent.RequestKind = &made
 	return &parent, err
 }
 

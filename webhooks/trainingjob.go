@@ -160,20 +160,17 @@ func (k *typed[T]) faults(ctx context.Context, request *admissionv1.AdmissionReq
 			return nil, err
 		}
 	}
-	if lost := tooMuchLost(request.Object.Raw); lost != nil {
-		errs = append(errs, lost)
-	}
 	return toFaults(validation.Distinct(errs)), nil
 }
 
 func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied bool) (field.ErrorList, error) {
-	var errs field.ErrorList
+	errs := tooMuchLost(raw)
 	if !schemaApplied {
 		content, err := decodeContent(raw)
 		if err != nil {
 			return nil, err
 		}
-		errs = k.schema.Strict(content)
+		errs = append(errs, k.schema.Strict(content)...)
 		var old map[string]any
 		if len(oldRaw) > 0 {
 			if old, err = decodeContent(oldRaw); err != nil {
@@ -257,10 +254,15 @@ func madeInHub(request *admissionv1.AdmissionRequest) bool {
 }
 
 // tooMuchLost is the fault of an object that could not be read in another
-// version without dropping fields, or nil.
-func tooMuchLost(raw []byte) *field.Error {
-	if lost := conversion.Lost(raw); lost > conversion.MaxLost {
-		return field.TooLong(field.NewPath("spec"), "", conversion.MaxLost)
+// version without dropping fields.
+func tooMuchLost(raw []byte) field.ErrorList {
+	lost := conversion.Lost(raw)
+	if lost <= conversion.MaxLost {
+		return nil
 	}
-	return nil
+	return field.ErrorList{{
+		Type: field.ErrorTypeTooLong, Field: "spec", BadValue: field.OmitValueType{},
+		Detail: fmt.Sprintf("holds %d bytes that only %s can say, and %d is the most that can be kept when it is read in another version: shorten them",
+			lost, v1.GroupVersion, conversion.MaxLost),
+	}}
 }
