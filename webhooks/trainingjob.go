@@ -185,7 +185,7 @@ func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied
 	object, old, err := k.decode(raw, oldRaw)
 	if err != nil {
 		if len(errs) == 0 {
-			errs = append(errs, field.Invalid(field.NewPath("spec"), "", err.Error()))
+			errs = append(errs, undecodable(err))
 		}
 		return errs, nil
 	}

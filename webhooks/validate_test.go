@@ -81,7 +81,7 @@ func TestValidateCreate(t *testing.T) {
 		"an object that does not decode is refused, not an error": {
 			object: job(pytorch(role("Worker", ", replicas: two", ""))),
 			want: []string{
-				`spec: Invalid value: "": json: cannot unmarshal JSON string into Go int32 within "/spec/roles/0/replicas"`,
+				`spec.roles[0].replicas: Invalid value: must be of type int32, not a string`,
 			},
 		},
 		"a job that only warns is admitted with a warning": {
