@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -111,7 +112,10 @@ func (g *Gate) Validate(ctx context.Context, request *admissionv1.AdmissionReque
 // Decide is Validate for callers that want to know more than a response says.
 func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest) Decision {
 	request, err := g.onParent(ctx, request)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNotElastic):
+		return decide(request, []fault{{field: "spec.elastic", message: err.Error(), reason: metav1.CauseTypeFieldValueRequired}}, policies.Verdict{})
+	case err != nil:
 		return Decision{Response: broken(request, err)}
 	}
 	kind, ok := g.kinds[groupKind(request)]

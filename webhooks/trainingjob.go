@@ -23,7 +23,13 @@ import (
 // they come by a subresource that no rule names.
 //
 // +kubebuilder:webhook:path=/mutate-penstock-dev-v1-trainingjob,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,reinvocationPolicy=IfNeeded,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs,verbs=create;update,versions=v1,name=default.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"}]}`
-// +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs;trainingjobs/scale,verbs=create;update;delete,versions=v1,name=validate.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"}]}`
+// +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs;trainingjobs/scale,verbs=create;update,versions=v1,name=validate.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"}]}`
+//
+// Deleting is judged by the policies that name DELETE, and only while somebody
+// answers: a cluster where Penstock is down must still be able to free its GPUs
+// and to finish deleting a namespace.
+//
+// +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs,verbs=delete,versions=v1,name=delete.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system
 
 // typed is a kind whose defaults and invariants are functions over its Go type.
 type typed[T any] struct {

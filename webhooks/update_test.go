@@ -212,8 +212,12 @@ func TestScaleIsJudgedOnTheParent(t *testing.T) {
 				"spec.elastic.replicas: asks for 520 GPUs in total; at most 512 are allowed: use fewer pods or fewer GPUs per pod: 8 too many (policy gpu-ceiling)",
 			},
 		},
-		"a job that is not elastic is judged with the count it would get": {
-			request: scaleOf("fixed", "3"),
+		"a job that is not elastic has no count to change": {
+			request:  scaleOf("fixed", "3"),
+			wantCode: http.StatusUnprocessableEntity,
+			want: []string{
+				"spec.elastic: is not set, so the number of pods is fixed: make the workload elastic by setting it, or change the replicas of a role",
+			},
 		},
 		"a job that is gone is an error of the call": {
 			request: scaleOf("gone", "3"), wantCode: http.StatusInternalServerError,

@@ -84,8 +84,12 @@ func (s *SelfManaged) Start(ctx context.Context) error {
 // NeedLeaderElection is false: every replica serves webhooks.
 func (*SelfManaged) NeedLeaderElection() bool { return false }
 
-// Healthy reports whether there is a certificate to serve.
-func (s *SelfManaged) Healthy() bool { return s.dynamic.Healthy() }
+// Healthy reports whether there is a certificate that callers accept.
+func (s *SelfManaged) Healthy() bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.trusted != nil && s.dynamic.Healthy()
+}
 
 // GetCertificate gives the newest leaf that callers accept, or the newest one
 // when they would accept none.

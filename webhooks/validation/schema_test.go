@@ -159,6 +159,8 @@ spec:
   roles:
   - name: Master
     template:
+      apiVersion: v1
+      kind: Pod
       metadata: {creationTimestamp: "2026-01-01T00:00:00Z", lables: {}}
       spec:
         nodeSelector: {example.com/pool: a}
