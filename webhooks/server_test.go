@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/webhooks"
 )
 
@@ -233,6 +235,24 @@ func series(t testing.TB, name string) map[string]float64 {
 		}
 	}
 	return found
+}
+
+// The table of metrics in docs is complete.
+func TestMetricsAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhooks.PolicyMetrics{}.Evaluated("p", policies.OutcomePassed, time.Second)
+	families, err := metrics.Registry.(prometheus.Gatherer).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if name := family.GetName(); strings.HasPrefix(name, "penstock_") && !strings.Contains(string(text), "| `"+name+"` |") {
+			t.Errorf("docs/operations.md says nothing of %s", name)
+		}
+	}
 }
 
 func value(t testing.TB, name, labels string) float64 {
