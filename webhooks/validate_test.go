@@ -81,7 +81,14 @@ func TestValidateCreate(t *testing.T) {
 		"an object that does not decode is refused, not an error": {
 			object: job(pytorch(role("Worker", ", replicas: two", ""))),
 			want: []string{
-				`spec.roles[0].replicas: Invalid value: must be of type int32, not a string`,
+				"spec.roles[0].replicas: Invalid value: cannot be a JSON string: write a value of the field's type",
+			},
+		},
+		"a value that its type cannot read is refused": {
+			object: job(pytorch(role("Worker", "", ", resources: {limits: {nvidia.com/gpu: eight}}"))),
+			want: []string{
+				"spec.roles[0].template.spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+				"spec.roles[0].template.spec.containers[0].resources.limits[nvidia.com/gpu]: asks for eight of nvidia.com/gpu, which comes in whole devices only: ask for a whole number; to share a device use a MIG profile or a shared resource (policy gpu-requests)",
 			},
 		},
 		"a job that only warns is admitted with a warning": {
