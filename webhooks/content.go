@@ -73,17 +73,35 @@ func merge(original, before, after any) any {
 	case []any:
 		original, ok := original.([]any)
 		before, _ := before.([]any)
-		if !ok || len(original) != len(before) || len(after) < len(before) {
+		if !ok || len(original) != len(before) {
 			return after
 		}
 		merged := slices.Clone(after)
-		for i := range before {
-			merged[i] = merge(original[i], before[i], after[i])
+		for i := range after {
+			if was := counterpart(before, after, i); was >= 0 {
+				merged[i] = merge(original[was], before[was], after[i])
+			}
 		}
 		return merged
 	default:
 		return after
 	}
+}
+
+// counterpart gives the index of what an item of a list was before, or -1. Items
+// are added at the end; where some were dropped, the name tells which are left.
+func counterpart(before, after []any, i int) int {
+	if len(after) >= len(before) {
+		if i < len(before) {
+			return i
+		}
+		return -1
+	}
+	item, _ := after[i].(map[string]any)
+	return slices.IndexFunc(before, func(was any) bool {
+		old, _ := was.(map[string]any)
+		return old["name"] != nil && old["name"] == item["name"]
+	})
 }
 
 func mergeObjects(original, before, after map[string]any) map[string]any {
