@@ -169,7 +169,7 @@ var _ = Describe("certificates", Serial, func() {
 			mustKubectl(ctx, string(content), "apply", "--server-side", "--force-conflicts", "-f", "-")
 		}
 		Eventually(func(g Gomega, ctx context.Context) {
-			for _, found := range bundles(g, ctx) {
+			for _, found := range bundles(ctx, g) {
 				g.Expect(string(found)).To(Equal(string(want)))
 			}
 		}).WithContext(ctx).Should(Succeed())
@@ -207,7 +207,7 @@ func clientConfigs(object map[string]any) []map[string]any {
 }
 
 // bundles are those of everything that calls the webhooks.
-func bundles(g Gomega, ctx context.Context) [][]byte {
+func bundles(ctx context.Context, g Gomega) [][]byte {
 	var found [][]byte
 	var mutating admissionregistrationv1.MutatingWebhookConfiguration
 	g.Expect(k8s.Get(ctx, client.ObjectKey{Name: "penstock"}, &mutating)).To(Succeed())
