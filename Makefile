@@ -123,9 +123,11 @@ test-integration: controlplane ## Run the tests against a real API server.
 test-e2e: controlplane ## Run the tests against a whole control plane.
 	go test -timeout $(TEST_TIMEOUT) ./test/e2e/...
 
+# The figures to hold come last, one a line: bar NAME VALUE LIMIT.
 .PHONY: bench
-bench: ## Run the benchmarks that match BENCH.
+bench: controlplane ## Run the benchmarks that match BENCH, then measure what is to be held.
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+	go run ./test/bench
 
 ##@ Verify
 

@@ -2,9 +2,11 @@ package webhooks
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -13,6 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // decodeOptions read what the API server wrote as encoding/json would, but for
@@ -26,6 +29,34 @@ var decodeOptions = json.JoinOptions(
 
 func decodeTyped(raw []byte, into any) error {
 	return json.Unmarshal(raw, into, decodeOptions)
+}
+
+// undecodable says which value a type cannot hold, in words of its own: those
+// of the JSON package change from process to process.
+func undecodable(err error) *field.Error {
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	if !ok {
+		return field.Invalid(field.NewPath("spec"), field.OmitValueType{}, "cannot be read: it must be a JSON object")
+	}
+	var path *field.Path
+	for token := range semantic.JSONPointer.Tokens() {
+		index, err := strconv.Atoi(token)
+		switch {
+		case path == nil:
+			path = field.NewPath(token)
+		case err == nil:
+			path = path.Index(index)
+		case strings.ContainsAny(token, "./"):
+			path = path.Key(token)
+		default:
+			path = path.Child(token)
+		}
+	}
+	detail := fmt.Sprintf("cannot be a JSON %s: write a value of the field's type", semantic.JSONKind)
+	if semantic.Err != nil {
+		detail = semantic.Err.Error()
+	}
+	return field.Invalid(path, field.OmitValueType{}, detail)
 }
 
 // decodeContent reads an object as untyped content, with whole numbers as int64.

@@ -81,7 +81,7 @@ func TestValidateCreate(t *testing.T) {
 		"an object that does not decode is refused, not an error": {
 			object: job(pytorch(role("Worker", ", replicas: two", ""))),
 			want: []string{
-				"spec.roles[0].replicas: Invalid value: must be of type int32, not a string",
+				"spec.roles[0].replicas: Invalid value: cannot be a JSON string: write a value of the field's type",
 			},
 		},
 		"a value that its type cannot read is refused": {

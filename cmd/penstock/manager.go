@@ -263,7 +263,10 @@ func (o *managerOptions) serve(ctx context.Context, mgr ctrl.Manager, source cer
 		"webhooks":     mgr.GetWebhookServer().StartedChecker(),
 		"policies":     loader.Check,
 		"certificates": func(*http.Request) error { return orError(source.Healthy(), "there is no serving certificate yet") },
-		"stopping":     func(*http.Request) error { return orError(!stopping.Load(), "the process is stopping") },
+		"ca-bundle": func(*http.Request) error {
+			return orError(source.Accepted(), "the CA bundle is not written everywhere yet")
+		},
+		"stopping": func(*http.Request) error { return orError(!stopping.Load(), "the process is stopping") },
 	}
 	for name, check := range checks {
 		if err := mgr.AddReadyzCheck(name, check); err != nil {

@@ -25,7 +25,11 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	kwok := []string{"--manage-nodes-with-annotation-selector=" + simulatedNode + "=" + simulatedNodeValue}
+	kwok := []string{
+		"--manage-nodes-with-annotation-selector=" + simulatedNode + "=" + simulatedNodeValue,
+		// As a kubelet's. Without leases every node becomes not ready for a moment, every 50 seconds.
+		"--node-lease-duration-seconds=40",
+	}
 	for _, file := range stageFiles {
 		kwok = append(kwok, "--config="+file)
 	}

@@ -179,6 +179,13 @@ func TestNodesComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, pods, "waiting", isReady)
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		_, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Get(ctx, "gpu-2", metav1.GetOptions{})
+		return err == nil, nil
+	})
+	if err != nil {
+		t.Errorf("the node has no lease, so it will not stay ready: %v", err)
+	}
 
 	if _, _, err := c.Kubectl(t.Context(), "", "annotate", "node", "gpu-2", SimulateReady+"=false"); err != nil {
 		t.Fatal(err)

@@ -84,11 +84,15 @@ func (s *SelfManaged) Start(ctx context.Context) error {
 // NeedLeaderElection is false: every replica serves webhooks.
 func (*SelfManaged) NeedLeaderElection() bool { return false }
 
-// Healthy reports whether there is a certificate that callers accept.
-func (s *SelfManaged) Healthy() bool {
+// Healthy reports whether there is a certificate to serve.
+func (s *SelfManaged) Healthy() bool { return s.dynamic.Healthy() }
+
+// Accepted reports whether the bundle is written everywhere, so that callers
+// accept what is served.
+func (s *SelfManaged) Accepted() bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return s.trusted != nil && s.dynamic.Healthy()
+	return s.trusted != nil
 }
 
 // GetCertificate gives the newest leaf that callers accept, or the newest one

@@ -38,7 +38,7 @@ func newScene(t *testing.T) *scene {
 			t.Errorf("the source failed: %v", err)
 		}
 	})
-	s.await("the first leaf", s.source.dynamic.Healthy)
+	s.await("the first leaf", s.source.Healthy)
 	return s
 }
 
@@ -99,13 +99,13 @@ func (s *scene) expect(when, want string) {
 func TestFirstStart(t *testing.T) {
 	s := newScene(t)
 	s.expect("before anybody trusts it", "first")
-	if s.source.Healthy() {
-		t.Error("it is healthy before anybody trusts it")
+	if s.source.Accepted() {
+		t.Error("callers accept it before anybody trusts it")
 	}
 	s.source.trust(s.authority.by.pem)
 	s.expect("once it is trusted", "first")
-	if !s.source.Healthy() {
-		t.Error("it is not healthy although it is trusted")
+	if !s.source.Accepted() {
+		t.Error("callers do not accept it although it is trusted")
 	}
 	if s.source.NeedLeaderElection() {
 		t.Error("only the leader would serve")

@@ -11,6 +11,9 @@ import (
 type Source interface {
 	servertls.CertificateSource
 	manager.LeaderElectionRunnable
+	// Accepted reports whether callers accept the certificate, as far as the
+	// source can know.
+	Accepted() bool
 }
 
 // Files serves a certificate and key from files and follows their renewal,
@@ -30,6 +33,9 @@ func (s *fileSource) Healthy() bool {
 	_, err := s.GetCertificate(nil)
 	return err == nil
 }
+
+// Accepted is true: whoever writes the files writes the bundle.
+func (*fileSource) Accepted() bool { return true }
 
 // NeedLeaderElection is false: every replica serves webhooks.
 func (*fileSource) NeedLeaderElection() bool { return false }
