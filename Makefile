@@ -41,7 +41,7 @@ help: ## List the targets.
 ##@ Develop
 
 .PHONY: generate
-generate: generate-deepcopy generate-crds generate-manifests ## Generate all that is generated.
+generate: generate-deepcopy generate-crds generate-manifests generate-policies ## Generate all that is generated.
 
 .PHONY: generate-deepcopy
 generate-deepcopy: ## Generate the deep copies of the API types.
@@ -60,6 +60,10 @@ ifneq ($(MARKED),)
 	$(CONTROLLER_GEN) webhook rbac:roleName=penstock-manager $(MARKED_PATHS) \
 		output:webhook:dir=config/webhook output:rbac:dir=config/rbac
 endif
+
+.PHONY: generate-policies
+generate-policies: ## Generate config/policies from the policy library.
+	go run ./policies/library/generate config/policies
 
 .PHONY: fmt
 fmt: ## Format the code and mend what linters can mend.
