@@ -113,6 +113,7 @@ func (o *managerOptions) addFlags(flags *pflag.FlagSet) {
 }
 
 func (o *managerOptions) run(ctx context.Context) error {
+	relaxCollector()
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&o.zap)))
 	config, err := ctrl.GetConfig()
 	if err != nil {

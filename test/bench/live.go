@@ -23,7 +23,9 @@ const liveTimeout = 10 * time.Minute
 
 // liveBars compares a running manager with a running server that only decodes
 // and allows: what their processes take for requests that come over kept
-// connections, eight at a time, as an API server sends them.
+// connections, eight at a time, as an API server sends them. Each process runs
+// with its own settings of the collector: the manager with those that it
+// chooses, the reference with Go's. GOGC in the environment sets both alike.
 func liveBars() (bars []bar, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), liveTimeout)
 	defer cancel()
