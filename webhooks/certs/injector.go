@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -101,7 +102,9 @@ func (i *Injector) Reconcile(ctx context.Context, _ reconcile.Request) (reconcil
 	for _, target := range targets {
 		changed := false
 		for _, bundle := range target.bundles {
-			if wanted := withAuthority(*bundle, authority, time.Now()); !bytes.Equal(*bundle, wanted) {
+			// Who wiped a bundle wiped older authorities too, whose leaves others may serve.
+			known := slices.Concat(*bundle, []byte("\n"), i.source.known())
+			if wanted := withAuthority(known, authority, time.Now()); !bytes.Equal(*bundle, wanted) {
 				*bundle, changed = wanted, true
 			}
 		}
