@@ -192,6 +192,20 @@ var _ = Describe("a body that is sent to a webhook", func() {
 				}
 			})
 
+			It("is given up where it does not end in time", func(ctx context.Context) {
+				reader, writer := io.Pipe()
+				DeferCleanup(writer.Close)
+				go func() { _, _ = writer.Write([]byte(endpoint.good[:len(endpoint.good)/2])) }()
+				request, err := http.NewRequestWithContext(ctx, http.MethodPost, webhookURL(endpoint.path+"?timeout=1s"), reader)
+				Expect(err).NotTo(HaveOccurred())
+				began := time.Now()
+				response, err := caller(bundle(ctx)).Do(request)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(response.Body.Close()).To(Succeed())
+				Expect(response.StatusCode).To(Equal(http.StatusRequestTimeout))
+				Expect(time.Since(began)).To(BeNumerically("<", 5*time.Second))
+			})
+
 			It("is refused by its uid where it is a review of something else", func(ctx context.Context) {
 				client := caller(bundle(ctx))
 				for what, object := range map[string]string{

@@ -106,8 +106,8 @@ func reportManager() {
 	if CurrentSpecReport().Failed() {
 		GinkgoWriter.Println(string(content))
 	}
-	for i := len(upheavals) - 1; i >= 0; i-- {
-		content = slices.Delete(content, upheavals[i][0], upheavals[i][1])
+	for _, part := range slices.Backward(upheavals) {
+		content = slices.Delete(content, part[0], part[1])
 	}
 	var faults []string
 	for line := range strings.SplitSeq(string(content), "\n") {
