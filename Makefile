@@ -41,7 +41,7 @@ help: ## List the targets.
 ##@ Develop
 
 .PHONY: generate
-generate: generate-deepcopy generate-crds generate-manifests ## Generate all that is generated.
+generate: generate-deepcopy generate-crds generate-manifests generate-policies ## Generate all that is generated.
 
 .PHONY: generate-deepcopy
 generate-deepcopy: ## Generate the deep copies of the API types.
@@ -60,6 +60,10 @@ ifneq ($(MARKED),)
 	$(CONTROLLER_GEN) webhook rbac:roleName=penstock-manager $(MARKED_PATHS) \
 		output:webhook:dir=config/webhook output:rbac:dir=config/rbac
 endif
+
+.PHONY: generate-policies
+generate-policies: ## Generate config/policies from the policy library.
+	go run ./policies/library/generate config/policies
 
 .PHONY: fmt
 fmt: ## Format the code and mend what linters can mend.
@@ -99,7 +103,8 @@ test: controlplane ## Run every test.
 test-unit: ## Run the tests that need no control plane.
 	go test $(UNIT_PACKAGES)
 
-# go test fuzzes one target of one package at a time.
+# go test fuzzes one target of one package at a time. It would make each input
+# that is of interest smaller for a minute, and do nothing else.
 .PHONY: test-fuzz
 test-fuzz: ## Fuzz each fuzz target FUZZTIME (a count, or a duration).
 	go list -f '{{$$p := .}}{{range .TestGoFiles}}{{$$p.Dir}}/{{.}}{{"\n"}}{{end}}{{range .XTestGoFiles}}{{$$p.Dir}}/{{.}}{{"\n"}}{{end}}' ./... \
@@ -107,7 +112,7 @@ test-fuzz: ## Fuzz each fuzz target FUZZTIME (a count, or a duration).
 		| while IFS=: read -r file target; do \
 			target=$${target#func }; \
 			echo "$$(dirname "$${file#$$PWD/}") $$target"; \
-			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$(dirname "$$file")"; \
 		done
 
 .PHONY: test-integration
@@ -118,9 +123,11 @@ test-integration: controlplane ## Run the tests against a real API server.
 test-e2e: controlplane ## Run the tests against a whole control plane.
 	go test -timeout $(TEST_TIMEOUT) ./test/e2e/...
 
+# The figures to hold come last, one a line: bar NAME VALUE LIMIT.
 .PHONY: bench
-bench: ## Run the benchmarks that match BENCH.
+bench: controlplane ## Run the benchmarks that match BENCH, then measure what is to be held.
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+	go run ./test/bench
 
 ##@ Verify
 

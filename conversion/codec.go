@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"bytes"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,79 +18,134 @@ import (
 // again. That is what makes a conversion cost little more than a copy, and it
 // keeps numbers and quantities in the words their author used.
 
-// reader decodes one spec and counts, in what it carried, the marks of values
-// that a Go type would drop.
-type reader struct {
-	carried int
-}
-
-func (r *reader) carry(dec *jsontext.Decoder) (string, error) {
-	raw, err := dec.ReadValue()
-	if err != nil {
-		return "", err
-	}
-	r.carried += countMarks(raw)
-	return string(raw), nil
-}
-
-func (r *reader) unmarshalers() *json.Unmarshalers {
-	return json.JoinUnmarshalers(
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, template *corev1.PodTemplateSpec) (err error) {
-			template.Name, err = r.carry(dec)
-			return err
-		}),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, metrics *[]autoscalingv2.MetricSpec) error {
-			raw, err := r.carry(dec)
-			*metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.MetricSourceType(raw)}}
-			return err
-		}),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, list *map[corev1.ResourceName]resource.Quantity) error {
-			raw, err := r.carry(dec)
-			*list = map[corev1.ResourceName]resource.Quantity{corev1.ResourceName(raw): {}}
-			return err
-		}),
-	)
-}
-
-var marshalers = json.JoinMarshalers(
-	json.MarshalToFunc(func(enc *jsontext.Encoder, template corev1.PodTemplateSpec) error {
-		return enc.WriteValue(jsontext.Value(template.Name))
-	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, metrics []autoscalingv2.MetricSpec) error {
-		return enc.WriteValue(jsontext.Value(metrics[0].Type))
-	}),
-	json.MarshalToFunc(func(enc *jsontext.Encoder, list map[corev1.ResourceName]resource.Quantity) error {
-		for raw := range list {
-			return enc.WriteValue(jsontext.Value(raw))
-		}
-		return enc.WriteValue(jsontext.Value("null"))
-	}),
-)
-
 // The members of the API types carry encoding/json's tags, whose omitempty
 // keeps an empty object that a pointer leads to.
 var codecOptions = json.JoinOptions(
 	jsonv1.OmitEmptyWithLegacySemantics(true),
 	json.RejectUnknownMembers(true),
+	json.Deterministic(true),
 	jsontext.AllowDuplicateNames(true),
 	jsontext.AllowInvalidUTF8(true),
 )
 
-var writeOptions = json.JoinOptions(codecOptions, json.WithMarshalers(marshalers), json.Deterministic(true))
+// stand is written in the place of each carried value, for it to be put there
+// without being scanned once more.
+var stand = []byte(`"\u0000"`)
+
+// A codec reads and writes specs. It is used for one at a time; codecs are
+// pooled because the JSON library remembers by each what it knows of Go types.
+type codec struct {
+	read, write json.Options
+
+	// raw is the spec being read, gap where its next part begins that is not
+	// carried, and marks how many marks there were in those before.
+	raw   []byte
+	gap   int64
+	marks int
+	// out are the carried values of the spec being written, in order, unless
+	// they are written in place.
+	out     []string
+	inPlace bool
+}
+
+var codecs = sync.Pool{New: func() any { return newCodec() }}
+
+func newCodec() *codec {
+	c := &codec{}
+	c.read = json.JoinOptions(codecOptions, json.WithUnmarshalers(json.JoinUnmarshalers(
+		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, template *corev1.PodTemplateSpec) (err error) {
+			template.Name, err = c.carryIn(dec)
+			return err
+		}),
+		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, metrics *[]autoscalingv2.MetricSpec) error {
+			raw, err := c.carryIn(dec)
+			*metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.MetricSourceType(raw)}}
+			return err
+		}),
+		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, list *map[corev1.ResourceName]resource.Quantity) error {
+			raw, err := c.carryIn(dec)
+			*list = map[corev1.ResourceName]resource.Quantity{corev1.ResourceName(raw): {}}
+			return err
+		}),
+	)))
+	c.write = json.JoinOptions(codecOptions, json.WithMarshalers(json.JoinMarshalers(
+		json.MarshalToFunc(func(enc *jsontext.Encoder, template corev1.PodTemplateSpec) error {
+			return c.carryOut(enc, template.Name)
+		}),
+		json.MarshalToFunc(func(enc *jsontext.Encoder, metrics []autoscalingv2.MetricSpec) error {
+			return c.carryOut(enc, string(metrics[0].Type))
+		}),
+		json.MarshalToFunc(func(enc *jsontext.Encoder, list map[corev1.ResourceName]resource.Quantity) error {
+			for raw := range list {
+				return c.carryOut(enc, string(raw))
+			}
+			return c.carryOut(enc, "null")
+		}),
+	)))
+	return c
+}
+
+func (c *codec) carryIn(dec *jsontext.Decoder) (string, error) {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return "", err
+	}
+	end := dec.InputOffset()
+	c.marks += countMarks(c.raw[c.gap : end-int64(len(raw))])
+	c.gap = end
+	return string(raw), nil
+}
+
+func (c *codec) carryOut(enc *jsontext.Encoder, raw string) error {
+	if c.inPlace {
+		return enc.WriteValue(jsontext.Value(raw))
+	}
+	c.out = append(c.out, raw)
+	return enc.WriteToken(jsontext.String("\x00"))
+}
 
 // decodeSpec decodes the JSON of a spec into spec. It reports whether spec
 // holds all that raw says: it does not when raw has nulls or empty values
 // outside the parts that are carried, which a Go type drops.
 func decodeSpec(raw []byte, spec any) (exact bool, err error) {
-	var r reader
-	if err := json.Unmarshal(raw, spec, codecOptions, json.WithUnmarshalers(r.unmarshalers())); err != nil {
+	c := codecs.Get().(*codec)
+	defer codecs.Put(c)
+	c.raw, c.gap, c.marks = raw, 0, 0
+	err = json.Unmarshal(raw, spec, c.read)
+	c.raw = nil
+	if err != nil {
 		return false, err
 	}
-	return countMarks(raw) == r.carried, nil
+	return c.marks+countMarks(raw[c.gap:]) == 0, nil
 }
 
+// encodeSpec writes a spec as JSON.
 func encodeSpec(spec any) ([]byte, error) {
-	return json.Marshal(spec, writeOptions)
+	c := codecs.Get().(*codec)
+	defer codecs.Put(c)
+	c.out = c.out[:0]
+	written, err := json.Marshal(spec, c.write)
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Count(written, stand) != len(c.out) {
+		// A value of the spec's own looks like a stand-in.
+		c.inPlace = true
+		defer func() { c.inPlace = false }()
+		return json.Marshal(spec, c.write)
+	}
+	size := len(written)
+	for _, raw := range c.out {
+		size += len(raw)
+	}
+	whole := make([]byte, 0, size)
+	for _, raw := range c.out {
+		before, after, _ := bytes.Cut(written, stand)
+		whole = append(append(whole, before...), raw...)
+		written = after
+	}
+	clear(c.out)
+	return append(whole, written...), nil
 }
 
 // countMarks counts what may be a null or an empty value. Counting one too

@@ -3,7 +3,6 @@ package conversion
 import (
 	"fmt"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -33,26 +32,37 @@ func Convert(raw []byte, desired schema.GroupVersion) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	gvk := schema.FromAPIVersionAndKind(object.apiVersion, object.kind)
-	if gvk.GroupVersion() == desired {
+	if object.gvk().GroupVersion() == desired {
 		return raw, nil
+	}
+	if err := object.convert(desired); err != nil {
+		return nil, err
+	}
+	return object.encode(), nil
+}
+
+// convert changes an object to another version of its group.
+func (o *rawObject) convert(desired schema.GroupVersion) error {
+	gvk := o.gvk()
+	if gvk.GroupVersion() == desired {
+		return nil
 	}
 	kind := kinds[gvk.GroupKind()]
 	if kind == nil || desired.Group != gvk.Group {
-		return nil, &UnknownVersionError{gvk}
+		return &UnknownVersionError{gvk}
 	}
 	if gvk.Version != hubVersion {
-		if err := kind.convert(object, gvk.Version, true); err != nil {
-			return nil, err
+		if err := kind.convert(o, gvk.Version, true); err != nil {
+			return err
 		}
 	}
 	if desired.Version != hubVersion {
-		if err := kind.convert(object, desired.Version, false); err != nil {
-			return nil, err
+		if err := kind.convert(o, desired.Version, false); err != nil {
+			return err
 		}
 	}
-	object.apiVersion = desired.String()
-	return object.encode(), nil
+	o.apiVersion = desired.String()
+	return nil
 }
 
 // convert changes the spec of an object from one version to v1 (up), or from
@@ -86,76 +96,6 @@ func (k *kind) convert(object *rawObject, version string, up bool) error {
 	return nil
 }
 
-// A rawObject is an object whose parts are left as the bytes they came in.
-type rawObject struct {
-	apiVersion, kind string
-	metadata         jsontext.Value
-	spec             jsontext.Value
-	// rest are the other members, each as `"name":value`.
-	rest [][]byte
-}
-
-func splitObject(raw []byte) (*rawObject, error) {
-	object := &rawObject{}
-	err := eachMember(raw, func(name string, value jsontext.Value) error {
-		object.set(name, value)
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("failed to read the object: %w", err)
-	}
-	return object, nil
-}
-
-func (o *rawObject) set(name string, value jsontext.Value) {
-	switch {
-	case name == "apiVersion" && value.Kind() == jsontext.KindString:
-		o.apiVersion = unquote(value)
-	case name == "kind" && value.Kind() == jsontext.KindString:
-		o.kind = unquote(value)
-	case name == "metadata":
-		o.metadata = value
-	case name == "spec":
-		o.spec = value
-	default:
-		member := append(appendString(nil, name), ':')
-		o.rest = append(o.rest, append(member, value...))
-	}
-}
-
-func unquote(value jsontext.Value) string {
-	// The decoder has read the value, so it is well formed.
-	text, _ := jsontext.AppendUnquote(nil, value)
-	return string(text)
-}
-
-// encode writes the object. The API server refuses one without metadata.
-func (o *rawObject) encode() []byte {
-	size := len(o.metadata) + len(o.spec) + 128
-	for _, member := range o.rest {
-		size += len(member) + 1
-	}
-	out := append(make([]byte, 0, size), `{"apiVersion":`...)
-	out = appendString(out, o.apiVersion)
-	out = append(out, `,"kind":`...)
-	out = appendString(out, o.kind)
-	out = append(out, `,"metadata":`...)
-	if len(o.metadata) == 0 || o.metadata.Kind() == jsontext.KindNull {
-		out = append(out, "{}"...)
-	} else {
-		out = append(out, o.metadata...)
-	}
-	if o.spec != nil {
-		out = append(out, `,"spec":`...)
-		out = append(out, o.spec...)
-	}
-	for _, member := range o.rest {
-		out = append(out, ',')
-		out = append(out, member...)
-	}
-	return append(out, '}')
-}
-
 // Lost gives how many bytes a v1 object loses in the version that can say
 // least of it; reading it there keeps them in v1.RestoreAnnotation.
 func Lost(hub []byte) int {
@@ -163,7 +103,7 @@ func Lost(hub []byte) int {
 	if err != nil || len(object.spec) <= MaxLost {
 		return 0 // What is lost is a part of the spec.
 	}
-	kind := kinds[schema.FromAPIVersionAndKind(object.apiVersion, object.kind).GroupKind()]
+	kind := kinds[object.gvk().GroupKind()]
 	if kind == nil {
 		return 0
 	}

@@ -264,8 +264,7 @@ func TestConvertRefusesWhatItDoesNotKnow(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := Convert([]byte(tc.object), tc.to)
-			var unknown *UnknownVersionError
-			if !errors.As(err, &unknown) {
+			if _, ok := errors.AsType[*UnknownVersionError](err); !ok {
 				t.Errorf("got %v, want an UnknownVersionError", err)
 			}
 		})
@@ -290,5 +289,22 @@ func TestConvertIsBoundedForHostileObjects(t *testing.T) {
 	}
 	if err := json.Unmarshal(converted, &v1.TrainingJob{}); err == nil {
 		t.Error("v1 decodes, so defaulting would lose the values")
+	}
+}
+
+// A string of one NUL is what stands for a carried value while a spec is
+// written; an object may hold one of its own.
+func TestConvertKeepsStringsOfOneNUL(t *testing.T) {
+	object := []byte(`{"apiVersion":"penstock.dev/v1alpha1","kind":"TrainingJob","metadata":{},"spec":{"nprocPerNode":"\u0000","pytorchReplicaSpecs":{"Worker":{"template":{"spec":{"nodeName":"\u0000"}}}}}}`)
+	hub, err := Convert(object, v1.GroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := Convert(hub, v1alpha1.GroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(mustTree(t, object), mustTree(t, back)); diff != "" {
+		t.Errorf("there and back (-want +got):\n%s", diff)
 	}
 }

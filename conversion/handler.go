@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -40,9 +39,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "a ConversionReview must be sent by POST", http.StatusMethodNotAllowed)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, MaxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	body, err := ReadBody(w, req)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		http.Error(w, fmt.Sprintf("the ConversionReview is larger than %d bytes", MaxBody), http.StatusRequestEntityTooLarge)
 		return
 	}
@@ -64,6 +62,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write(encodeResponse(review.uid, converted, err))
 }
 
+// ReadBody reads a request's body of at most MaxBody bytes; beyond that the
+// error is an *http.MaxBytesError.
+func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+	var body bytes.Buffer
+	if size := req.ContentLength; size > 0 && size <= MaxBody {
+		body.Grow(int(size) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(http.MaxBytesReader(w, req.Body, MaxBody))
+	return body.Bytes(), err
+}
+
 // convert converts all objects of a review, or none.
 func (h *Handler) convert(review *review) (converted [][]byte, err error) {
 	at := 0
@@ -76,11 +85,16 @@ func (h *Handler) convert(review *review) (converted [][]byte, err error) {
 		}
 	}()
 	converted = make([][]byte, len(review.objects))
-	for i, object := range review.objects {
+	for i, reviewed := range review.objects {
 		at = i
-		if converted[i], err = Convert(object, review.desired); err != nil {
-			return nil, fmt.Errorf("failed to convert objects[%d]%s to %s: %w", i, describe(object), review.desired, err)
+		if reviewed.err != nil {
+			return nil, fmt.Errorf("failed to read objects[%d]: %w", i, reviewed.err)
 		}
+		was := *reviewed.object
+		if err := reviewed.object.convert(review.desired); err != nil {
+			return nil, fmt.Errorf("failed to convert objects[%d]%s to %s: %w", i, describe(&was), review.desired, err)
+		}
+		converted[i] = reviewed.object.encode()
 	}
 	return converted, nil
 }
@@ -89,52 +103,47 @@ func (h *Handler) convert(review *review) (converted [][]byte, err error) {
 type review struct {
 	uid     string
 	desired schema.GroupVersion
-	objects [][]byte
+	objects []reviewed
+}
+
+// A reviewed object is read with the review, so that no byte is scanned twice;
+// err says why it could not be.
+type reviewed struct {
+	object *rawObject
+	err    error
 }
 
 func parseReview(body []byte) (*review, error) {
-	envelope := struct {
-		apiVersion, kind string
-		request          jsontext.Value
-	}{}
-	err := eachMember(body, func(name string, value jsontext.Value) error {
+	r := &review{}
+	apiVersion, kind, desired, found := "", "", "", false
+	in := newScanner(body)
+	err := in.object(func(name string) (err error) {
 		switch name {
 		case "apiVersion":
-			envelope.apiVersion = unquote(value)
+			apiVersion, err = in.text()
 		case "kind":
-			envelope.kind = unquote(value)
+			kind, err = in.text()
 		case "request":
-			envelope.request = value
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("failed to read the ConversionReview: %w", err)
-	case envelope.kind != "ConversionReview" || envelope.apiVersion != reviewVersion:
-		return nil, fmt.Errorf("the body must be a ConversionReview of %s, not kind %q of %q", reviewVersion, envelope.kind, envelope.apiVersion)
-	case envelope.request.Kind() != jsontext.KindBeginObject:
-		return nil, errors.New("the ConversionReview has no request")
-	}
-	return parseRequest(envelope.request)
-}
-
-func parseRequest(request jsontext.Value) (*review, error) {
-	r := &review{}
-	desired := ""
-	err := eachMember(request, func(name string, value jsontext.Value) (err error) {
-		switch name {
-		case "uid":
-			r.uid = unquote(value)
-		case "desiredAPIVersion":
-			desired = unquote(value)
-		case "objects":
-			r.objects, err = items(value)
+			if found = in.dec.PeekKind() == jsontext.KindBeginObject; found {
+				desired, err = r.read(in)
+				return err
+			}
+			_, err = in.value()
+		default:
+			_, err = in.value()
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("failed to read the request of the ConversionReview: %w", err)
+	if err == nil {
+		err = in.end()
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("failed to read the ConversionReview: %w", err)
+	case kind != "ConversionReview" || apiVersion != reviewVersion:
+		return nil, fmt.Errorf("the body must be a ConversionReview of %s, not kind %q of %q", reviewVersion, kind, apiVersion)
+	case !found:
+		return nil, errors.New("the ConversionReview has no request")
 	}
 	if r.desired, err = schema.ParseGroupVersion(desired); err != nil || desired == "" {
 		return nil, fmt.Errorf("the request of the ConversionReview has no valid desiredAPIVersion: %q", desired)
@@ -142,57 +151,31 @@ func parseRequest(request jsontext.Value) (*review, error) {
 	return r, nil
 }
 
-// eachMember calls visit with every member of a JSON object. The value is only
-// valid as long as raw is.
-func eachMember(raw []byte, visit func(name string, value jsontext.Value) error) error {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), readOptions...)
-	if dec.PeekKind() != jsontext.KindBeginObject {
-		if _, err := dec.ReadToken(); err != nil {
-			return err
+// read reads the request of a review, and gives the desired version.
+func (r *review) read(in *scanner) (desired string, err error) {
+	err = in.object(func(name string) (err error) {
+		switch name {
+		case "uid":
+			r.uid, err = in.text()
+		case "desiredAPIVersion":
+			desired, err = in.text()
+		case "objects":
+			return in.list("objects", func() error {
+				if in.dec.PeekKind() != jsontext.KindBeginObject {
+					r.objects = append(r.objects, reviewed{err: errNoObject})
+					_, err := in.value()
+					return err
+				}
+				object, err := readRawObject(in)
+				r.objects = append(r.objects, reviewed{object: object})
+				return err
+			})
+		default:
+			_, err = in.value()
 		}
-		return errors.New("it must be a JSON object")
-	}
-	_, _ = dec.ReadToken()
-	for dec.PeekKind() != jsontext.KindEndObject {
-		token, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		end := dec.InputOffset()
-		if err := visit(name, raw[end-int64(len(value)):end]); err != nil {
-			return err
-		}
-	}
-	if _, err := dec.ReadToken(); err != nil {
 		return err
-	}
-	if _, err := dec.ReadToken(); err != io.EOF {
-		return errors.New("there is something after the JSON object")
-	}
-	return nil
-}
-
-func items(raw jsontext.Value) ([][]byte, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), readOptions...)
-	if dec.PeekKind() != jsontext.KindBeginArray {
-		return nil, errors.New("objects must be a list")
-	}
-	_, _ = dec.ReadToken()
-	var all [][]byte
-	for dec.PeekKind() != jsontext.KindEndArray {
-		value, err := dec.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		end := dec.InputOffset()
-		all = append(all, raw[end-int64(len(value)):end])
-	}
-	return all, nil
+	})
+	return desired, err
 }
 
 func encodeResponse(uid string, converted [][]byte, failure error) []byte {
@@ -218,20 +201,20 @@ func encodeResponse(uid string, converted [][]byte, failure error) []byte {
 }
 
 // describe names an object for an error, as far as it can be read.
-func describe(raw []byte) string {
-	object, err := splitObject(raw)
-	if err != nil {
-		return ""
-	}
+func describe(object *rawObject) string {
 	name, namespace := "", ""
-	_ = eachMember(object.metadata, func(member string, value jsontext.Value) error {
+	in := newScanner(object.metadata)
+	_ = in.object(func(member string) (err error) {
 		switch member {
 		case "name":
-			name = unquote(value)
+			name, err = in.text()
 		case "namespace":
-			namespace = unquote(value) + "/"
+			namespace, err = in.text()
+			namespace += "/"
+		default:
+			_, err = in.value()
 		}
-		return nil
+		return err
 	})
 	if name == "" {
 		return fmt.Sprintf(" (%s %s)", object.apiVersion, object.kind)

@@ -48,33 +48,51 @@ func (t fieldTable) lookUp(p pointer, spec tree, up bool) (pointer, bool) {
 	if !up && slices.Equal(p, pointer{"elastic", "replicas"}) {
 		return pointer{roleMap, t.roles.scaled(), "replicas"}, true
 	}
+	if to, known := t.paired(p, up); known {
+		return to, to != nil
+	}
+	switch {
+	case up && p[0] == roleMap:
+		return append(pointer{"roles"}, p[1:]...), true
+	case !up && p[0] == "framework":
+		return pointer{roleMap}, true
+	case !up && p[0] == "roles":
+		return roleField(p, roleMap)
+	}
+	return nil, false
+}
+
+// paired looks p up in the pairs, longest first. It gives nil where a pair says
+// that the other version cannot say the value.
+func (t fieldTable) paired(p pointer, up bool) (to pointer, known bool) {
 	for n := len(p); n > 0; n-- {
 		for _, pair := range t.pairs {
 			from, to := pair.hub, pair.spoke
 			if up {
 				from, to = to, from
 			}
-			if from != "" && slices.Equal(p[:n], strings.Split(from, "/")) {
-				if to == "" {
-					return nil, false
-				}
-				return append(pointer(strings.Split(to, "/")), p[n:]...), true
+			if from == "" || !slices.Equal(p[:n], strings.Split(from, "/")) {
+				continue
 			}
+			if to == "" {
+				return nil, true
+			}
+			return append(pointer(strings.Split(to, "/")), p[n:]...), true
 		}
 	}
+	return nil, false
+}
+
+// roleField gives where a field of v1's roles is in a map of roles by name.
+func roleField(p pointer, roleMap string) (pointer, bool) {
 	switch {
-	case up && p[0] == roleMap:
-		return append(pointer{"roles"}, p[1:]...), true
-	case !up && len(p) > 2 && p[0] == "roles" && p[2] == "topology":
+	case len(p) > 2 && p[2] == "topology":
 		return nil, false
-	case !up && len(p) == 1 && p[0] == "framework":
-		return pointer{roleMap}, true
-	case !up && len(p) == 3 && p[0] == "roles" && p[2] == "name":
+	case len(p) == 3 && p[2] == "name":
 		return pointer{roleMap, p[1]}, true
-	case !up && p[0] == "roles":
+	default:
 		return append(pointer{roleMap}, p[1:]...), true
 	}
-	return nil, false
 }
 
 // FieldPaths gives a function that maps the path of a field of a v1 object,
@@ -112,15 +130,15 @@ func (t fieldTable) text(path string, spec tree) string {
 	if !ok {
 		return "metadata.annotations[" + v1.RestoreAnnotation + "]"
 	}
-	out := "spec"
+	var out strings.Builder
+	out.WriteString("spec")
 	for _, segment := range to {
-		if strings.HasPrefix(segment, "[") {
-			out += segment
-		} else {
-			out += "." + segment
+		if !strings.HasPrefix(segment, "[") {
+			out.WriteByte('.')
 		}
+		out.WriteString(segment)
 	}
-	return out
+	return out.String()
 }
 
 // toPointer makes a pointer of the segments of a path: roles[1] becomes the

@@ -41,7 +41,7 @@ func (l losses) encode() string {
 	}
 	object := map[string]any{}
 	if len(l.set) > 0 {
-		object["set"] = map[string]any(l.set)
+		object["set"] = l.set
 	}
 	if len(l.unset) > 0 {
 		object["unset"] = toList(l.unset)

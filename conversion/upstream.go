@@ -38,7 +38,7 @@ func FromUpstream(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := schema.FromAPIVersionAndKind(object.apiVersion, object.kind)
+	kind := object.gvk()
 	own, ok := upstreamKinds[kind]
 	if !ok {
 		return nil, fmt.Errorf("no Penstock kind has the shape of an upstream object: %w", &UnknownVersionError{kind})

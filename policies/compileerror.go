@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -56,14 +57,13 @@ func (e *CompileError) ErrorList() field.ErrorList {
 
 // regoFaults makes faults of what OPA's parser and compiler return.
 func regoFaults(err error) []RegoFault {
-	var errs ast.Errors
-	switch err := err.(type) {
-	case ast.Errors:
-		errs = err
-	case *ast.Error:
-		errs = ast.Errors{err}
-	default:
-		return []RegoFault{{Line: 1, Column: 1, Code: ast.ParseErr, Message: err.Error()}}
+	errs, ok := errors.AsType[ast.Errors](err)
+	if !ok {
+		one, ok := errors.AsType[*ast.Error](err)
+		if !ok {
+			return []RegoFault{{Line: 1, Column: 1, Code: ast.ParseErr, Message: err.Error()}}
+		}
+		errs = ast.Errors{one}
 	}
 	faults := make([]RegoFault, 0, len(errs))
 	for _, one := range errs {

@@ -67,6 +67,10 @@ func (j *judgement) trials(found []*Policy) []trial {
 		if policy.matcher.excludes(j.request) {
 			continue
 		}
+		if j.request.Offline && !j.request.UserKnown && policy.matcher.excludesUsers() {
+			j.leave(policy, MissingUser)
+			continue
+		}
 		if j.labels == nil && policy.needsLabels() {
 			j.withoutLabels(policy)
 			continue

@@ -57,6 +57,9 @@ func (m *matcher) excludes(request *Request) bool {
 		})
 }
 
+// excludesUsers reports whether excludes depends on the user.
+func (m *matcher) excludesUsers() bool { return len(m.excludedUsers)+len(m.excludedGroups) > 0 }
+
 // matchesName compares a name with a pattern in which a trailing * stands for
 // any ending.
 func matchesName(pattern, name string) bool {

@@ -23,6 +23,13 @@ func TestOfflineNothingIsGuessed(t *testing.T) {
 			rego: "package p\nviolation contains \"no\" if input.user.username != \"a\"",
 			want: []policies.NotEvaluated{{Policy: "p", Missing: policies.MissingUser}},
 		},
+		"a policy that leaves users alone": {
+			rego: always,
+			mod: func(spec *v1.WorkloadPolicySpec) {
+				spec.Match.Exclude = &v1.PolicyExclude{Groups: []string{"admins"}}
+			},
+			want: []policies.NotEvaluated{{Policy: "p", Missing: policies.MissingUser}},
+		},
 		"a rule that reads the labels": {
 			rego: "package p\nviolation contains \"no\" if not input.namespace.labels.owner",
 			want: []policies.NotEvaluated{{Policy: "p", Missing: policies.MissingNamespaceLabels}},

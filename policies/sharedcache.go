@@ -6,7 +6,8 @@ import (
 )
 
 // sharedCache is the cache of rule values of one policy, in which the values
-// of the shared library are found as if the policy had computed them.
+// of the shared library are found as if the policy had computed them, and the
+// results of its functions as if the policy had called them before.
 //
 // Each policy compiles the library along, so that its Rego means the same
 // here, in its unit tests and under the opa command; the cache only spares it
@@ -32,12 +33,28 @@ func (c *sharedCache) Pop() {
 
 // Get returns the value of a rule if it is known.
 func (c *sharedCache) Get(ref ast.Ref) (*ast.Term, bool) {
-	if name, ok := workloadRule(ref); ok && c.frames == 0 {
-		if value := c.workload.value(name); value != nil {
+	if c.frames == 0 {
+		if value := c.native(ref); value != nil {
 			return value, false
 		}
 	}
 	return c.VirtualCache.Get(ref)
+}
+
+// native returns what is computed without Rego, nil for all the rest. Rego
+// asks for the result of a function by the function's reference, as one term,
+// and the arguments.
+func (c *sharedCache) native(ref ast.Ref) *ast.Term {
+	if function, ok := ref[0].Value.(ast.Ref); ok {
+		if name, ok := workloadRule(function); ok {
+			return callWorkload(name, ref[1:])
+		}
+		return nil
+	}
+	if name, ok := workloadRule(ref); ok {
+		return c.workload.value(name)
+	}
+	return nil
 }
 
 // workloadRule returns the name of a rule of data.penstock.workload.

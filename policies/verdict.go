@@ -81,7 +81,7 @@ func (e PolicyError) String() string {
 type Missing string
 
 const (
-	// MissingUser means that the policy reads the user.
+	// MissingUser means that the policy reads the user, or leaves some alone.
 	MissingUser Missing = "User"
 	// MissingNamespaceLabels means that what the policy says, or whether it says
 	// anything, depends on the labels of the namespace.

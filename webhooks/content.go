@@ -2,9 +2,12 @@ package webhooks
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -12,6 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // decodeOptions read what the API server wrote as encoding/json would, but for
@@ -25,6 +29,34 @@ var decodeOptions = json.JoinOptions(
 
 func decodeTyped(raw []byte, into any) error {
 	return json.Unmarshal(raw, into, decodeOptions)
+}
+
+// undecodable says which value a type cannot hold, in words of its own: those
+// of the JSON package change from process to process.
+func undecodable(err error) *field.Error {
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	if !ok {
+		return field.Invalid(field.NewPath("spec"), field.OmitValueType{}, "cannot be read: it must be a JSON object")
+	}
+	var path *field.Path
+	for token := range semantic.JSONPointer.Tokens() {
+		index, err := strconv.Atoi(token)
+		switch {
+		case path == nil:
+			path = field.NewPath(token)
+		case err == nil:
+			path = path.Index(index)
+		case strings.ContainsAny(token, "./"):
+			path = path.Key(token)
+		default:
+			path = path.Child(token)
+		}
+	}
+	detail := fmt.Sprintf("cannot be a JSON %s: write a value of the field's type", semantic.JSONKind)
+	if semantic.Err != nil {
+		detail = semantic.Err.Error()
+	}
+	return field.Invalid(path, field.OmitValueType{}, detail)
 }
 
 // decodeContent reads an object as untyped content, with whole numbers as int64.
@@ -77,10 +109,8 @@ func merge(original, before, after any) any {
 			return after
 		}
 		merged := slices.Clone(after)
-		for i := range after {
-			if was := counterpart(before, after, i); was >= 0 {
-				merged[i] = merge(original[was], before[was], after[i])
-			}
+		for i, j := range counterparts(before, after) {
+			merged[i] = merge(original[j], before[j], after[i])
 		}
 		return merged
 	default:
@@ -88,20 +118,35 @@ func merge(original, before, after any) any {
 	}
 }
 
-// counterpart gives the index of what an item of a list was before, or -1. Items
-// are added at the end; where some were dropped, the name tells which are left.
-func counterpart(before, after []any, i int) int {
+// counterparts gives, for the items of after, which items of before they were.
+// Defaults append items to a list, or take out of one items that repeat the
+// name of another; what stays keeps its order and, but for case, its name.
+func counterparts(before, after []any) map[int]int {
+	pairs := make(map[int]int, len(after))
 	if len(after) >= len(before) {
-		if i < len(before) {
-			return i
+		for i := range before {
+			pairs[i] = i
 		}
-		return -1
+		return pairs
 	}
-	item, _ := after[i].(map[string]any)
-	return slices.IndexFunc(before, func(was any) bool {
-		old, _ := was.(map[string]any)
-		return old["name"] != nil && old["name"] == item["name"]
-	})
+	j := 0
+	for i := range after {
+		for j < len(before) && !strings.EqualFold(nameOf(before[j]), nameOf(after[i])) {
+			j++
+		}
+		if j == len(before) {
+			break
+		}
+		pairs[i] = j
+		j++
+	}
+	return pairs
+}
+
+func nameOf(item any) string {
+	members, _ := item.(map[string]any)
+	name, _ := members["name"].(string)
+	return name
 }
 
 func mergeObjects(original, before, after map[string]any) map[string]any {

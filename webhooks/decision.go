@@ -125,10 +125,17 @@ func judgedObject(request *admissionv1.AdmissionRequest) []byte {
 	return request.Object.Raw
 }
 
+// noField is how the absent path is printed.
+var noField = (*field.Path)(nil).String()
+
+// toFaults gives the faults of errors; one without a field is of the whole spec.
 func toFaults(errs field.ErrorList) []fault {
 	faults := make([]fault, len(errs))
 	for i, err := range errs {
 		faults[i] = fault{field: err.Field, message: err.ErrorBody(), reason: metav1.CauseType(err.Type)}
+		if err.Field == "" || err.Field == noField {
+			faults[i].field, faults[i].message = "spec", err.Detail
+		}
 	}
 	return faults
 }

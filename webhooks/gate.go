@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -87,6 +88,9 @@ func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest)
 	if !ok {
 		return unknownKind(request)
 	}
+	if request.Operation == admissionv1.Delete {
+		return allowed(request)
+	}
 	operations, err := kind.patch(request)
 	switch {
 	case err != nil:
@@ -108,7 +112,10 @@ func (g *Gate) Validate(ctx context.Context, request *admissionv1.AdmissionReque
 // Decide is Validate for callers that want to know more than a response says.
 func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest) Decision {
 	request, err := g.onParent(ctx, request)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNotElastic):
+		return decide(request, []fault{{field: "spec.elastic", message: err.Error(), reason: metav1.CauseTypeFieldValueRequired}}, policies.Verdict{})
+	case err != nil:
 		return Decision{Response: broken(request, err)}
 	}
 	kind, ok := g.kinds[groupKind(request)]

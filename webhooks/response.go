@@ -82,7 +82,11 @@ func auditAnnotations(verdict policies.Verdict) map[string]string {
 	}
 	var found []string
 	for _, violation := range verdict.Violations {
-		found = append(found, violation.Field+": "+violation.String())
+		line := violation.String()
+		if violation.Field != "" {
+			line = violation.Field + ": " + line
+		}
+		found = append(found, line)
 	}
 	if len(found) > 0 {
 		annotations[auditFound] = strings.Join(found, "\n")

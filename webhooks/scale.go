@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -22,7 +23,8 @@ var scaledKinds = map[string]string{"trainingjobs": v1.TrainingJobKind}
 
 // onParent makes a write of the count through the scale subresource into the
 // same write of the object that it belongs to, so that it is judged like any
-// other edit. Other requests it gives as they are.
+// other edit. Other requests it gives as they are. The error is errNotElastic
+// where the object has no count.
 func (g *Gate) onParent(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionRequest, error) {
 	name, ok := scaledKinds[request.Resource.Resource]
 	if request.SubResource != scaleSubresource || !ok {
@@ -38,21 +40,26 @@ func (g *Gate) onParent(ctx context.Context, request *admissionv1.AdmissionReque
 		return request, fmt.Errorf("failed to read the %s that is scaled: %w", name, err)
 	}
 	scaled, err := withReplicas(stored, scale.Spec.Replicas)
-	if err != nil {
+	if err != nil && !errors.Is(err, errNotElastic) {
 		return request, err
 	}
 	parent := *request
 	parent.Kind = metav1.GroupVersionKind(kind)
 	parent.Object = runtime.RawExtension{Raw: scaled}
 	parent.OldObject = runtime.RawExtension{Raw: stored}
-	if parent.RequestKind == nil || parent.RequestKind.Group != kind.Group {
-		// The author wrote a Scale; its paths are those of v1.
-		parent.RequestKind = &parent.Kind
+	// The author wrote a Scale, through the parent's resource in some version.
+	made := parent.Kind
+	if through := request.RequestResource; through != nil && through.Group == kind.Group {
+		made.Version = through.Version
 	}
-	return &parent, nil
+	parent.RequestKind = &made
+	return &parent, err
 }
 
-// withReplicas gives an object with another count.
+// errNotElastic refuses a count for a workload that has none to change.
+var errNotElastic = errors.New("is not set, so the number of pods is fixed: make the workload elastic by setting it, or change the replicas of a role")
+
+// withReplicas gives an object with another count, or errNotElastic.
 func withReplicas(raw []byte, replicas int32) ([]byte, error) {
 	content, err := decodeContent(raw)
 	if err != nil {
@@ -64,8 +71,9 @@ func withReplicas(raw []byte, replicas int32) ([]byte, error) {
 	}
 	elastic, ok := spec["elastic"].(map[string]any)
 	if !ok {
-		elastic = map[string]any{}
-		spec["elastic"] = elastic
+		// The API server would write the block, and so make the workload
+		// elastic: that is a decision of its author, not a count.
+		return raw, errNotElastic
 	}
 	elastic["replicas"] = int64(replicas)
 	return json.Marshal(content)

@@ -1,11 +1,11 @@
 package webhooks
 
 import (
+	"bytes"
 	"context"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -23,15 +23,21 @@ const (
 	phaseConvert  = "convert"
 )
 
-// longestAnswer is how long a request may take when the API server does not
-// say; its own longest timeout of a webhook is 30 s.
-const longestAnswer = 10 * time.Second
+const (
+	// usualWait is how long the API server waits when it does not say so.
+	usualWait = 10 * time.Second
+	// longestWait is its longest timeout of a webhook.
+	longestWait = 30 * time.Second
+)
 
 // handler answers the AdmissionReviews of one path. A body that is no review
 // gets status 400, one beyond conversion.MaxBody 413; a review is answered by
 // a review with its uid, whatever happens.
 type handler struct {
-	phase  string
+	// kind and phase that metrics are kept by. Those of the request would let
+	// anyone who reaches the port make as many series as he likes.
+	kind, phase string
+
 	decide func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 	log    logr.Logger
 }
@@ -54,7 +60,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	default:
 		outcome = "refused"
 	}
-	admissionDuration.WithLabelValues(request.Kind.Kind, h.phase, outcome).Observe(time.Since(start).Seconds())
+	admissionDuration.WithLabelValues(h.kind, h.phase, outcome).Observe(time.Since(start).Seconds())
 	writeReview(w, response)
 }
 
@@ -77,9 +83,8 @@ func readReview(w http.ResponseWriter, req *http.Request) (*admissionv1.Admissio
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, http.StatusMethodNotAllowed, errors.New("an AdmissionReview must be sent by POST")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, conversion.MaxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	body, err := readBody(w, req)
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the AdmissionReview is larger than %d bytes", conversion.MaxBody)
 	}
 	if err != nil {
@@ -99,13 +104,22 @@ func readReview(w http.ResponseWriter, req *http.Request) (*admissionv1.Admissio
 	return review.Request, 0, nil
 }
 
+// readBody reads a body into memory of the size that the client says it has.
+func readBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+	var body bytes.Buffer
+	body.Grow(int(min(max(req.ContentLength, 0), conversion.MaxBody)) + bytes.MinRead)
+	_, err := body.ReadFrom(http.MaxBytesReader(w, req.Body, conversion.MaxBody))
+	return body.Bytes(), err
+}
+
 // timeLeft is how long an answer may take: what the API server says it waits,
 // less a tenth for the way back.
 func timeLeft(req *http.Request) time.Duration {
 	wait, err := time.ParseDuration(req.URL.Query().Get("timeout"))
 	if err != nil || wait <= 0 {
-		wait = longestAnswer
+		wait = usualWait
 	}
+	wait = min(wait, longestWait)
 	return wait - wait/10
 }
 

@@ -28,6 +28,7 @@ const ConvertPath = "/convert"
 
 // A Registrar is where handlers are registered: the manager's webhook server.
 type Registrar interface {
+	// Register has a handler answer a path.
 	Register(path string, handler http.Handler)
 }
 
@@ -36,8 +37,8 @@ func Setup(server Registrar, gate *Gate, log logr.Logger) {
 	for kind := range gate.kinds {
 		name := strings.ToLower(kind.Kind)
 		path := fmt.Sprintf("-%s-%s-%s", strings.ReplaceAll(kind.Group, ".", "-"), v1.GroupVersion.Version, name)
-		server.Register("/mutate"+path, &handler{phase: phaseDefault, decide: gate.Default, log: log})
-		server.Register("/validate"+path, &handler{phase: phaseValidate, decide: gate.Validate, log: log})
+		server.Register("/mutate"+path, &handler{kind: kind.Kind, phase: phaseDefault, decide: gate.Default, log: log})
+		server.Register("/validate"+path, &handler{kind: kind.Kind, phase: phaseValidate, decide: gate.Validate, log: log})
 	}
 	server.Register(ConvertPath, &conversion.Handler{
 		Observe: func(took time.Duration, ok bool) {

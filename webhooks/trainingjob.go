@@ -23,7 +23,13 @@ import (
 // they come by a subresource that no rule names.
 //
 // +kubebuilder:webhook:path=/mutate-penstock-dev-v1-trainingjob,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,reinvocationPolicy=IfNeeded,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs,verbs=create;update,versions=v1,name=default.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"}]}`
-// +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs;trainingjobs/scale,verbs=create;update;delete,versions=v1,name=validate.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"}]}`
+// +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs;trainingjobs/scale,verbs=create;update,versions=v1,name=validate.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system,patch=`{"matchConditions":[{"name":"not-being-deleted","expression":"request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)"}]}`
+//
+// Deleting is judged by the policies that name DELETE, and only while somebody
+// answers: a cluster where Penstock is down must still be able to free its GPUs
+// and to finish deleting a namespace.
+//
+// +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs,verbs=delete,versions=v1,name=delete.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system
 
 // typed is a kind whose defaults and invariants are functions over its Go type.
 type typed[T any] struct {
@@ -112,16 +118,16 @@ func (k *typed[T]) defaulted(content map[string]any, schemaApplied bool) (map[st
 	if err != nil {
 		return nil, fmt.Errorf("failed to write the object: %w", err)
 	}
-	var object T
-	if decodeTyped(raw, &object) != nil {
+	object := decodeAs[T](raw)
+	if object == nil {
 		return nil, nil
 	}
-	before, err := toContent(&object)
+	before, err := toContent(object)
 	if err != nil {
 		return nil, err
 	}
-	k.defaults(&object)
-	after, err := toContent(&object)
+	k.defaults(object)
+	after, err := toContent(object)
 	if err != nil {
 		return nil, err
 	}
@@ -154,20 +160,17 @@ func (k *typed[T]) faults(ctx context.Context, request *admissionv1.AdmissionReq
 			return nil, err
 		}
 	}
-	if lost := tooMuchLost(request.Object.Raw); lost != nil {
-		errs = append(errs, lost)
-	}
 	return toFaults(validation.Distinct(errs)), nil
 }
 
 func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied bool) (field.ErrorList, error) {
-	var errs field.ErrorList
+	errs := tooMuchLost(raw)
 	if !schemaApplied {
 		content, err := decodeContent(raw)
 		if err != nil {
 			return nil, err
 		}
-		errs = k.schema.Strict(content)
+		errs = append(errs, k.schema.Strict(content)...)
 		var old map[string]any
 		if len(oldRaw) > 0 {
 			if old, err = decodeContent(oldRaw); err != nil {
@@ -182,7 +185,7 @@ func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied
 	object, old, err := k.decode(raw, oldRaw)
 	if err != nil {
 		if len(errs) == 0 {
-			errs = append(errs, field.Invalid(field.NewPath("spec"), "", err.Error()))
+			errs = append(errs, undecodable(err))
 		}
 		return errs, nil
 	}
@@ -198,15 +201,20 @@ func (k *typed[T]) decode(raw, oldRaw []byte) (object, old *T, err error) {
 	if err := decodeTyped(raw, object); err != nil {
 		return nil, nil, err
 	}
-	if len(oldRaw) == 0 {
-		return object, nil, nil
-	}
-	old = new(T)
-	if decodeTyped(oldRaw, old) != nil {
+	if len(oldRaw) > 0 {
 		// A stored object that does not decode cannot be compared with.
-		return object, nil, nil
+		old = decodeAs[T](oldRaw)
 	}
 	return object, old, nil
+}
+
+// decodeAs gives an object as its type, or nil where that cannot hold it.
+func decodeAs[T any](raw []byte) *T {
+	object := new(T)
+	if decodeTyped(raw, object) != nil {
+		return nil
+	}
+	return object
 }
 
 // untolerated leaves out the faults that the stored object has as well.
@@ -246,10 +254,15 @@ func madeInHub(request *admissionv1.AdmissionRequest) bool {
 }
 
 // tooMuchLost is the fault of an object that could not be read in another
-// version without dropping fields, or nil.
-func tooMuchLost(raw []byte) *field.Error {
-	if lost := conversion.Lost(raw); lost > conversion.MaxLost {
-		return field.TooLong(field.NewPath("spec"), "", conversion.MaxLost)
+// version without dropping fields.
+func tooMuchLost(raw []byte) field.ErrorList {
+	lost := conversion.Lost(raw)
+	if lost <= conversion.MaxLost {
+		return nil
 	}
-	return nil
+	return field.ErrorList{{
+		Type: field.ErrorTypeTooLong, Field: "spec", BadValue: field.OmitValueType{},
+		Detail: fmt.Sprintf("holds %d bytes that only %s can say, and %d is the most that can be kept when it is read in another version: shorten them",
+			lost, v1.GroupVersion, conversion.MaxLost),
+	}}
 }

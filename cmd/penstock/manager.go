@@ -19,8 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
@@ -121,27 +123,40 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	secret := types.NamespacedName{Namespace: o.namespace, Name: o.certSecret}
-	selfManaged := certs.NewSelfManaged(certs.SelfManagedOptions{
-		Config: config, Namespace: secret.Namespace, Name: secret.Name, DNSNames: o.webhookNames(),
-	})
-	var source certs.Source = selfManaged
-	switch o.certSource {
-	case certSourceSelfManaged:
-	case certSourceFiles:
-		selfManaged = nil
-		source = certs.Files(o.certDir+"/tls.crt", o.certDir+"/tls.key")
-	default:
-		return fmt.Errorf("--cert-source must be %s or %s, not %q", certSourceSelfManaged, certSourceFiles, o.certSource)
+	source, err := o.newSource(config)
+	if err != nil {
+		return err
 	}
 	jobs := training.Kind(defaulting.DefaultTrainingJob, func(job *v1.TrainingJob) field.ErrorList {
 		return validation.ValidateTrainingJob(nil, job)
 	})
 	cached := reconcilers.CacheOptions(jobs.Owns...)
-	if selfManaged != nil {
-		maps.Copy(cached, certs.CacheOptions(secret))
+	if o.certSource == certSourceSelfManaged {
+		maps.Copy(cached, certs.CacheOptions(o.secret()))
 	}
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	mgr, err := ctrl.NewManager(config, o.forManager(scheme, cached, source))
+	if err != nil {
+		return fmt.Errorf("failed to make the manager: %w", err)
+	}
+	if err := o.setupCertificates(mgr, source); err != nil {
+		return err
+	}
+	loaded, err := o.setupGate(mgr)
+	if err != nil {
+		return err
+	}
+	err = reconcilers.Setup(mgr, jobs, reconcilers.Options{
+		MaxConcurrentReconciles: o.concurrentJobs,
+		Period:                  o.reconcilePeriod,
+	})
+	if err != nil {
+		return err
+	}
+	return o.serve(ctx, mgr, source, loaded)
+}
+
+func (o *managerOptions) forManager(scheme *runtime.Scheme, cached map[client.Object]cache.ByObject, source certs.Source) ctrl.Options {
+	return ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         cache.Options{ByObject: cached, DefaultTransform: cache.TransformStripManagedFields()},
 		LeaderElection:                o.leaderElection,
@@ -158,30 +173,42 @@ func (o *managerOptions) run(ctx context.Context) error {
 				config.GetCertificate = source.GetCertificate
 			}},
 		}),
-	})
-	if err != nil {
-		return fmt.Errorf("failed to make the manager: %w", err)
 	}
+}
+
+// secret holds the authority of the self-managed source.
+func (o *managerOptions) secret() types.NamespacedName {
+	return types.NamespacedName{Namespace: o.namespace, Name: o.certSecret}
+}
+
+// newSource gives the certificate source that the flags name.
+func (o *managerOptions) newSource(config *rest.Config) (certs.Source, error) {
+	switch o.certSource {
+	case certSourceSelfManaged:
+		return certs.NewSelfManaged(certs.SelfManagedOptions{
+			Config: config, Namespace: o.namespace, Name: o.certSecret, DNSNames: o.webhookNames(),
+		}), nil
+	case certSourceFiles:
+		return certs.Files(o.certDir+"/tls.crt", o.certDir+"/tls.key"), nil
+	default:
+		return nil, fmt.Errorf("--cert-source must be %s or %s, not %q", certSourceSelfManaged, certSourceFiles, o.certSource)
+	}
+}
+
+// setupCertificates runs the source, and for a self-managed one what makes
+// callers trust it.
+func (o *managerOptions) setupCertificates(mgr ctrl.Manager, source certs.Source) error {
 	if err := mgr.Add(source); err != nil {
 		return fmt.Errorf("failed to add the certificate source: %w", err)
 	}
-	if selfManaged != nil {
-		if err := certs.SetupInjector(mgr, secret, selfManaged); err != nil {
-			return fmt.Errorf("failed to set up the CA injector: %w", err)
-		}
+	selfManaged, ok := source.(*certs.SelfManaged)
+	if !ok {
+		return nil
 	}
-	loaded, err := o.setupGate(mgr)
-	if err != nil {
-		return err
+	if err := certs.SetupInjector(mgr, o.secret(), selfManaged); err != nil {
+		return fmt.Errorf("failed to set up the CA injector: %w", err)
 	}
-	err = reconcilers.Setup(mgr, jobs, reconcilers.Options{
-		MaxConcurrentReconciles: o.concurrentJobs,
-		Period:                  o.reconcilePeriod,
-	})
-	if err != nil {
-		return err
-	}
-	return o.serve(ctx, mgr, source, loaded)
+	return nil
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -236,7 +263,10 @@ func (o *managerOptions) serve(ctx context.Context, mgr ctrl.Manager, source cer
 		"webhooks":     mgr.GetWebhookServer().StartedChecker(),
 		"policies":     loader.Check,
 		"certificates": func(*http.Request) error { return orError(source.Healthy(), "there is no serving certificate yet") },
-		"stopping":     func(*http.Request) error { return orError(!stopping.Load(), "the process is stopping") },
+		"ca-bundle": func(*http.Request) error {
+			return orError(source.Accepted(), "the CA bundle is not written everywhere yet")
+		},
+		"stopping": func(*http.Request) error { return orError(!stopping.Load(), "the process is stopping") },
 	}
 	for name, check := range checks {
 		if err := mgr.AddReadyzCheck(name, check); err != nil {
@@ -256,7 +286,10 @@ func (o *managerOptions) serve(ctx context.Context, mgr ctrl.Manager, source cer
 		}
 		stopping.Store(true)
 		mgr.GetLogger().Info("Stopping", "delay", o.shutdownDelay)
-		time.Sleep(o.shutdownDelay)
+		select {
+		case <-running.Done():
+		case <-time.After(o.shutdownDelay):
+		}
 		stop()
 	}()
 	if err := mgr.Start(running); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -87,13 +88,13 @@ func compiled(policy *v1.WorkloadPolicy, fault error) metav1.Condition {
 	}
 	condition.Status = metav1.ConditionFalse
 	condition.Reason = v1.WorkloadPolicyCompileFailedReason
-	var compileError *policies.CompileError
-	if errors.As(fault, &compileError) && len(compileError.Rego) == 0 {
+	if compileError, ok := errors.AsType[*policies.CompileError](fault); ok && len(compileError.Rego) == 0 {
 		condition.Reason = v1.WorkloadPolicyInvalidSpecReason
 	}
 	condition.Message = fault.Error()
 	if len(condition.Message) > maxMessage {
-		condition.Message = condition.Message[:maxMessage] + " …"
+		// A character that is cut in two would be stored as another one.
+		condition.Message = strings.ToValidUTF8(condition.Message[:maxMessage], "") + " …"
 	}
 	return condition
 }

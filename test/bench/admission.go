@@ -24,31 +24,69 @@ import (
 	"github.com/penstock-dev/penstock/webhooks"
 )
 
-// admissionLimit is the bar of the design for the whole library matching.
-const admissionLimit = 2.0
+// The bars of the design: with the whole library matching, and with no policy
+// matching however many are loaded.
+const (
+	admissionLimit = 2.0
+	noPolicyLimit  = 1.2
+)
 
-// admissionBars compares judging a job, invariants and all policies of the
-// library, with a handler that only decodes it and allows it.
+// manyPolicies is how many are loaded where none matches.
+const manyPolicies = 500
+
+// admissionBars compares judging a job, invariants and policies, with a
+// handler that only decodes it and allows it.
 func admissionBars() ([]bar, error) {
-	gate, err := newGate()
+	all, err := library.Policies()
 	if err != nil {
 		return nil, err
 	}
-	review, err := admissionReview(gate)
-	if err != nil {
-		return nil, err
-	}
-	server := handlers{}
-	webhooks.Setup(server, gate, logr.Discard())
 	reference, err := decodeAndAllow()
 	if err != nil {
 		return nil, err
 	}
-	value := ratio("admission-six-policies",
-		side{"penstock, all policies", posting(server[validatePath], review)},
-		side{"controller-runtime, decode and allow", posting(reference, review)})
-	return []bar{{"admission-six-policies", value, admissionLimit}}, nil
+	var bars []bar
+	for _, with := range []struct {
+		name     string
+		says     string
+		policies []*v1.WorkloadPolicy
+		limit    float64
+	}{
+		{"admission-six-policies", "penstock, all policies", all, admissionLimit},
+		{"admission-no-policy", "penstock, 500 policies, none matches", ofAnotherKind(all, manyPolicies), noPolicyLimit},
+	} {
+		gate, err := newGate(with.policies)
+		if err != nil {
+			return nil, err
+		}
+		review, err := admissionReview(gate)
+		if err != nil {
+			return nil, err
+		}
+		server := handlers{}
+		webhooks.Setup(server, gate, logr.Discard())
+		value := ratio(with.name,
+			side{with.says, posting(server[validatePath], review)},
+			side{"controller-runtime, decode and allow", posting(reference, review)})
+		bars = append(bars, bar{with.name, value, with.limit})
+	}
+	return bars, nil
 }
+
+// ofAnotherKind makes n policies of some, for a kind that is not asked about.
+func ofAnotherKind(some []*v1.WorkloadPolicy, n int) []*v1.WorkloadPolicy {
+	others := make([]*v1.WorkloadPolicy, n)
+	for i := range others {
+		other := some[i%len(some)].DeepCopy()
+		other.Name = fmt.Sprintf("%s-%d", other.Name, i)
+		other.Spec.Match.Resources = []v1.PolicyResources{{Group: "example.com", Kinds: []string{"Other"}}}
+		others[i] = other
+	}
+	return others
+}
+
+// jobNamespace is the namespace of the job.
+const jobNamespace = "research"
 
 // validatePath is where the API server has training jobs judged.
 const validatePath = "/validate-penstock-dev-v1-trainingjob"
@@ -69,13 +107,9 @@ func (noCluster) Object(_ context.Context, kind schema.GroupVersionKind, _, name
 	return nil, fmt.Errorf("no %s %s", kind.Kind, name)
 }
 
-func newGate() (*webhooks.Gate, error) {
+func newGate(loaded []*v1.WorkloadPolicy) (*webhooks.Gate, error) {
 	engine := policies.NewEngine(policies.Options{Observer: webhooks.PolicyMetrics{}})
-	all, err := library.Policies()
-	if err != nil {
-		return nil, err
-	}
-	if faults := engine.Replace(all); len(faults) > 0 {
+	if faults := engine.Replace(loaded); len(faults) > 0 {
 		return nil, fmt.Errorf("the library does not compile: %v", faults)
 	}
 	return webhooks.NewGate(webhooks.GateOptions{
@@ -98,7 +132,7 @@ func admissionReview(gate *webhooks.Gate) ([]byte, error) {
 	resource := metav1.GroupVersionResource{Group: v1.GroupName, Version: "v1", Resource: "trainingjobs"}
 	request := &admissionv1.AdmissionRequest{
 		UID: "3a0f0c1e-8c1f-4c5b-9d6e-7f0a1b2c3d4e", Kind: kind, Resource: resource, RequestKind: &kind, RequestResource: &resource,
-		Name: "translate-base", Namespace: "research", Operation: admissionv1.Create,
+		Name: "translate-base", Namespace: jobNamespace, Operation: admissionv1.Create,
 		UserInfo: authenticationv1.UserInfo{Username: "ada", Groups: []string{"research", "system:authenticated"}},
 		Object:   runtime.RawExtension{Raw: hub},
 	}

@@ -55,5 +55,8 @@ func (r *Running) Ended() <-chan struct{} { return r.process.ended }
 // Failure says how the program ended, with the end of its log; call it once Ended is closed.
 func (r *Running) Failure() error { return r.process.failure(orExited(r.process.err)) }
 
+// PID is the number of the program's process.
+func (r *Running) PID() int { return r.process.pid }
+
 // LogPath is the path of the program's log.
 func (r *Running) LogPath() string { return r.process.logPath }

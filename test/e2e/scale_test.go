@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("an elastic job", func() {
-	DescribeTable("grows and shrinks by kubectl scale", func(ctx context.Context, resource string) {
+	DescribeTable("grows and shrinks by kubectl scale", func(ctx context.Context, resource, field string) {
 		ns := newNamespace(ctx)
 		submit(ctx, ns, "elastic", forever, fixtures.Elastic(1, 4))
 		eventuallyJob(ctx, ns, "elastic", allReady("2/2"))
@@ -30,10 +30,10 @@ var _ = Describe("an elastic job", func() {
 
 		out, err := kubectl(ctx, "", "scale", "-n", ns, resource+"/elastic", "--replicas=5")
 		Expect(err).To(HaveOccurred(), out)
-		Expect(out).To(And(ContainSubstring("spec.elastic"), ContainSubstring("must be at most maxReplicas, which is 4")))
+		Expect(out).To(And(ContainSubstring(field), ContainSubstring("must be at most maxReplicas, which is 4")))
 		Expect(now(ctx, job(ns, "elastic")).Spec.Elastic.Replicas).To(HaveValue(Equal(int32(1))))
 	},
-		Entry("in v1", "trainingjobs.v1.penstock.dev"),
-		Entry("in v1alpha1", "trainingjobs.v1alpha1.penstock.dev"),
+		Entry("in v1", "trainingjobs.v1.penstock.dev", "spec.elastic.replicas"),
+		Entry("in v1alpha1", "trainingjobs.v1alpha1.penstock.dev", "spec.pytorchReplicaSpecs.Worker.replicas"),
 	)
 })

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
 	"github.com/penstock-dev/penstock/test/cluster"
 	"github.com/penstock-dev/penstock/test/install"
 )
@@ -15,14 +18,7 @@ import (
 func TestInstall(t *testing.T) {
 	c := cluster.ForTest(t, cluster.Options{})
 	ctx := t.Context()
-	root, err := cluster.ModuleRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary := filepath.Join(t.TempDir(), "penstock")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, root+"/cmd/penstock").CombinedOutput(); err != nil {
-		t.Fatalf("failed to build the manager: %v\n%s", err, out)
-	}
+	root, binary := moduleRoot(t), build(t)
 	port, err := cluster.FreePort()
 	if err != nil {
 		t.Fatal(err)
@@ -66,13 +62,67 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// Every object that the kustomizations make is one that an API server takes.
-func TestKustomizationsAreAccepted(t *testing.T) {
-	c := cluster.ForTest(t, cluster.Options{})
+// The binary knows the flags that the Deployments hand it.
+func TestDeploymentsSpeakTheManagersFlags(t *testing.T) {
+	cluster.SkipWithoutAssets(t)
+	assets, err := cluster.FindAssets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl, err := assets.Path("kubectl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, binary := moduleRoot(t), build(t)
+	for _, name := range []string{"selfmanaged", "default"} {
+		text, err := exec.CommandContext(t.Context(), kubectl, "kustomize", root+"/config/"+name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		deployment := &appsv1.Deployment{}
+		for object := range strings.SplitSeq(string(text), "\n---\n") {
+			if strings.Contains(object, "\nkind: Deployment\n") {
+				if err := yaml.UnmarshalStrict([]byte(object), deployment); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if len(deployment.Spec.Template.Spec.Containers) != 1 {
+			t.Fatalf("%s has no Deployment of one container", name)
+		}
+		// Flags are read before help is printed.
+		args := append(deployment.Spec.Template.Spec.Containers[0].Args, "--help")
+		if out, err := exec.CommandContext(t.Context(), binary, args...).CombinedOutput(); err != nil {
+			t.Errorf("%s: penstock %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		}
+	}
+}
+
+func moduleRoot(t *testing.T) string {
+	t.Helper()
 	root, err := cluster.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return root
+}
+
+// build builds the manager.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "penstock")
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/penstock")
+	command.Dir = moduleRoot(t)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("failed to build the manager: %v\n%s", err, out)
+	}
+	return binary
+}
+
+// Every object that the kustomizations make is one that an API server takes.
+func TestKustomizationsAreAccepted(t *testing.T) {
+	c := cluster.ForTest(t, cluster.Options{})
+	root := moduleRoot(t)
 	if _, _, err := c.Kubectl(t.Context(), "", "apply", "--validate=strict", "-k", root+"/config/selfmanaged"); err != nil {
 		t.Fatal(err)
 	}

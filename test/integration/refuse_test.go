@@ -79,6 +79,16 @@ var _ = Describe("what is refused", func() {
 		Expect(valueAt(get(ctx, "v1", "TrainingJob", ns, "scaled"), "spec", "elastic", "replicas")).To(Equal(int64(4)))
 	})
 
+	It("does not make a job elastic by kubectl scale", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		mustKubectl(ctx, alphaJob("fixed"), "apply", "-n", ns, "-f", "-")
+		out, err := kubectl(ctx, "", "scale", "-n", ns, "tj/fixed", "--replicas=3")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("spec.elastic: is not set, so the number of pods is fixed"))
+		spec := get(ctx, "v1", "TrainingJob", ns, "fixed").Object["spec"]
+		Expect(spec).NotTo(HaveKey("elastic"))
+	})
+
 	It("does not change what cannot change", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)
 		mustKubectl(ctx, alphaJob("fixed"), "apply", "-n", ns, "-f", "-")

@@ -106,8 +106,8 @@ func reportManager() {
 	if CurrentSpecReport().Failed() {
 		GinkgoWriter.Println(string(content))
 	}
-	for _, part := range slices.Backward(upheavals) {
-		content = slices.Delete(content, part[0], part[1])
+	for _, upheaval := range slices.Backward(upheavals) {
+		content = slices.Delete(content, upheaval[0], upheaval[1])
 	}
 	var faults []string
 	for line := range strings.SplitSeq(string(content), "\n") {

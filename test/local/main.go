@@ -131,6 +131,9 @@ func (l *local) startCluster(ctx context.Context) (err error) {
 		Nodes:      nodes,
 		Assets:     l.assets,
 	})
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("another run is up: use it, or stop it first: %w", err)
+	}
 	return err
 }
 

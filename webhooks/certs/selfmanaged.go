@@ -15,7 +15,8 @@ import (
 )
 
 // spread is how long API servers get to see a new CA bundle, after it was
-// written everywhere, before a leaf that needs it is served.
+// written everywhere, before a leaf that needs it is served; and how far their
+// clocks may be behind, for which a new leaf is not valid yet.
 const spread = 5 * time.Second
 
 // SelfManagedOptions configure a self-managed source.
@@ -40,6 +41,7 @@ type SelfManagedOptions struct {
 // fails in between.
 type SelfManaged struct {
 	dynamic *servertls.DynamicSource
+	clock   func() time.Time
 
 	lock sync.Mutex
 	// served is the certificate handed out last.
@@ -56,18 +58,19 @@ var _ Source = &SelfManaged{}
 
 // NewSelfManaged makes a self-managed source. It serves nothing until started.
 func NewSelfManaged(opts SelfManagedOptions) *SelfManaged {
-	return &SelfManaged{dynamic: &servertls.DynamicSource{
-		DNSNames: opts.DNSNames,
-		Authority: &authority.DynamicAuthority{
-			SecretNamespace: opts.Namespace,
-			SecretName:      opts.Name,
-			SecretLabels:    map[string]string{"app.kubernetes.io/part-of": "penstock"},
-			RESTConfig:      opts.Config,
-			CommonName:      "penstock-webhook-ca",
-			CADuration:      opts.CADuration,
-			LeafDuration:    opts.LeafDuration,
-		},
-	}}
+	return newSelfManaged(opts.DNSNames, time.Now, &authority.DynamicAuthority{
+		SecretNamespace: opts.Namespace,
+		SecretName:      opts.Name,
+		SecretLabels:    map[string]string{PartOfLabel: PartOfValue},
+		RESTConfig:      opts.Config,
+		CommonName:      "penstock-webhook-ca",
+		CADuration:      opts.CADuration,
+		LeafDuration:    opts.LeafDuration,
+	})
+}
+
+func newSelfManaged(dnsNames []string, clock func() time.Time, by servertls.Authority) *SelfManaged {
+	return &SelfManaged{dynamic: &servertls.DynamicSource{DNSNames: dnsNames, Authority: by}, clock: clock}
 }
 
 // Start makes and renews authority and leaf until ctx is done.
@@ -84,6 +87,14 @@ func (*SelfManaged) NeedLeaderElection() bool { return false }
 // Healthy reports whether there is a certificate to serve.
 func (s *SelfManaged) Healthy() bool { return s.dynamic.Healthy() }
 
+// Accepted reports whether the bundle is written everywhere, so that callers
+// accept what is served.
+func (s *SelfManaged) Accepted() bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.trusted != nil
+}
+
 // GetCertificate gives the newest leaf that callers accept, or the newest one
 // when they would accept none.
 func (s *SelfManaged) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -96,15 +107,17 @@ func (s *SelfManaged) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certifica
 	if s.served == newest {
 		return newest, nil
 	}
-	if s.accepted(s.served) && !(s.accepted(newest) && time.Since(s.since) > spread) {
+	now := s.clock()
+	settled := now.Sub(s.since) > spread && s.accepted(newest, now.Add(-spread))
+	if s.accepted(s.served, now) && !settled {
 		return s.served, nil
 	}
 	s.served = newest
 	return newest, nil
 }
 
-// accepted reports whether callers accept a leaf now.
-func (s *SelfManaged) accepted(leaf *tls.Certificate) bool {
+// accepted reports whether callers accept a leaf when their clocks say now.
+func (s *SelfManaged) accepted(leaf *tls.Certificate, now time.Time) bool {
 	if leaf == nil || s.trusted == nil {
 		return false
 	}
@@ -112,7 +125,7 @@ func (s *SelfManaged) accepted(leaf *tls.Certificate) bool {
 	if err != nil {
 		return false
 	}
-	_, err = certificate.Verify(x509.VerifyOptions{Roots: s.trusted})
+	_, err = certificate.Verify(x509.VerifyOptions{Roots: s.trusted, CurrentTime: now})
 	return err == nil
 }
 
@@ -121,10 +134,10 @@ func (s *SelfManaged) accepted(leaf *tls.Certificate) bool {
 func (s *SelfManaged) trust(authority []byte) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	bundle := withAuthority(s.bundle, authority, time.Now())
+	bundle := withAuthority(s.bundle, authority, s.clock())
 	if bytes.Equal(bundle, s.bundle) {
 		return
 	}
-	s.bundle, s.trusted, s.since = bundle, x509.NewCertPool(), time.Now()
+	s.bundle, s.trusted, s.since = bundle, x509.NewCertPool(), s.clock()
 	s.trusted.AppendCertsFromPEM(bundle)
 }

@@ -1,7 +1,6 @@
 package validation_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -35,7 +34,7 @@ func BenchmarkSchemaValidate(b *testing.B) {
 	text, _ := json.Marshal(obj)
 	changed := runtime.DeepCopyJSON(obj)
 	changed["spec"].(map[string]any)["runPolicy"].(map[string]any)["suspend"] = true
-	ctx := context.Background()
+	ctx := b.Context()
 	b.ReportMetric(float64(len(text)), "B/object")
 	b.Run("create", func(b *testing.B) {
 		b.ReportAllocs()

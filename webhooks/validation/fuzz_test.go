@@ -1,7 +1,6 @@
 package validation_test
 
 import (
-	"context"
 	"encoding/json"
 	"testing"
 
@@ -62,7 +61,7 @@ func FuzzSchema(f *testing.F) {
 		if utiljson.Unmarshal(text, &obj) != nil || obj == nil {
 			return
 		}
-		ctx := context.Background()
+		ctx := t.Context()
 		unknown := schema.Strict(obj)
 		schema.ValidateMeta(ctx, nil, obj)
 		schema.Prune(obj)

@@ -1,10 +1,8 @@
 package validation_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -140,7 +138,7 @@ func TestDefaultedJobsValidate(t *testing.T) {
 		if errs := schema.Strict(content); len(errs) > 0 {
 			t.Fatalf("seed %d: the defaulted job has unknown fields: %v", seed, errs)
 		}
-		if errs := schema.Validate(context.Background(), nil, content); len(errs) > 0 {
+		if errs := schema.Validate(t.Context(), nil, content); len(errs) > 0 {
 			t.Fatalf("seed %d: the schema refuses the defaulted job: %v", seed, errs)
 		}
 		if errs := validation.ValidateTrainingJob(job, job); len(errs) > 0 {
@@ -195,7 +193,7 @@ func TestDefaultersAgree(t *testing.T) {
 // neither metadata nor status, and validation answers.
 func TestAnyJobIsBorne(t *testing.T) {
 	for seed := range int64(rounds) {
-		job := anyJob(rand.New(rand.NewSource(seed)))
+		job := anyJob(seed)
 		original := job.DeepCopy()
 		defaulting.DefaultTrainingJob(job)
 		if !cmp.Equal(original.ObjectMeta, job.ObjectMeta) || !cmp.Equal(original.Status, job.Status) {
@@ -210,8 +208,8 @@ func TestAnyJobIsBorne(t *testing.T) {
 	}
 }
 
-func anyJob(source *rand.Rand) *v1.TrainingJob {
-	filler := randfill.New().RandSource(source).NilChance(0.4).NumElements(0, 3).MaxDepth(14).Funcs(
+func anyJob(seed int64) *v1.TrainingJob {
+	filler := randfill.NewWithSeed(seed).NilChance(0.4).NumElements(0, 3).MaxDepth(14).Funcs(
 		func(framework *v1.Framework, c randfill.Continue) {
 			*framework = allFrameworks[c.Intn(len(allFrameworks))]
 		},
@@ -226,7 +224,7 @@ func anyJob(source *rand.Rand) *v1.TrainingJob {
 			*quantity = *resource.NewQuantity(int64(c.Intn(100)), resource.DecimalSI)
 		},
 		func(raw *runtime.RawExtension, _ randfill.Continue) { *raw = runtime.RawExtension{} },
-		func(fields *metav1.FieldsV1, _ randfill.Continue) { *fields = metav1.FieldsV1{Raw: []byte("{}")} },
+		func(fields *metav1.FieldsV1, _ randfill.Continue) { fields.SetRawString("{}") },
 		func(status *v1.TrainingJobStatus, c randfill.Continue) { status.Phase = v1.PhaseRunning },
 	)
 	job := &v1.TrainingJob{}

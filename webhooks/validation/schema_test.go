@@ -1,7 +1,6 @@
 package validation_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 
@@ -110,7 +109,7 @@ func TestSchemaValidate(t *testing.T) {
 			if tc.old != "" {
 				old = contentOf(t, tc.old)
 			}
-			got := words(trainingJobSchema(t).Validate(context.Background(), old, contentOf(t, tc.obj)))
+			got := words(trainingJobSchema(t).Validate(t.Context(), old, contentOf(t, tc.obj)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("unexpected faults (-want +got):\n%s", diff)
 			}
@@ -160,6 +159,8 @@ spec:
   roles:
   - name: Master
     template:
+      apiVersion: v1
+      kind: Pod
       metadata: {creationTimestamp: "2026-01-01T00:00:00Z", lables: {}}
       spec:
         nodeSelector: {example.com/pool: a}
@@ -229,7 +230,7 @@ func TestSchemaValidateMeta(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := words(trainingJobSchema(t).ValidateMeta(context.Background(), nil, contentOf(t, tc.obj)))
+			got := words(trainingJobSchema(t).ValidateMeta(t.Context(), nil, contentOf(t, tc.obj)))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("unexpected faults (-want +got):\n%s", diff)
 			}

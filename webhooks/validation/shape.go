@@ -72,17 +72,13 @@ func (s *shape) readValues(values *structuralschema.ValueValidation) {
 	if values == nil {
 		return
 	}
+	s.opaque = s.opaque || !s.understands(values)
 	s.required = values.Required
 	s.least, s.most = values.Minimum, values.Maximum
 	s.leastSize, s.mostSize = values.MinLength, values.MaxLength
 	s.leastItems, s.mostItem = values.MinItems, values.MaxItems
 	s.leastKeys, s.mostKeys = values.MinProperties, values.MaxProperties
 	s.isInt32 = values.Format == "int32"
-	// The two ways to write int-or-string repeat what intOrText says.
-	choices := len(values.AnyOf) > 0 && !s.intOrText || len(values.AllOf) > 0 || len(values.OneOf) > 0 || values.Not != nil
-	format := values.Format != "" && (s.kind != "integer" || values.Format != "int32" && values.Format != "int64")
-	s.opaque = s.opaque || choices || format || values.UniqueItems || values.MultipleOf != nil ||
-		values.ExclusiveMinimum || values.ExclusiveMaximum
 	if values.Pattern != "" {
 		pattern, err := regexp.Compile(values.Pattern)
 		s.pattern, s.opaque = pattern, s.opaque || err != nil
@@ -95,6 +91,15 @@ func (s *shape) readValues(values *structuralschema.ValueValidation) {
 		s.enum[text] = true
 		s.opaque = s.opaque || !isText || s.kind != "string"
 	}
+}
+
+// understands reports whether values say nothing that a shape cannot judge.
+func (s *shape) understands(values *structuralschema.ValueValidation) bool {
+	// The two ways to write int-or-string repeat what intOrText says.
+	choices := len(values.AnyOf) > 0 && !s.intOrText || len(values.AllOf) > 0 || len(values.OneOf) > 0 || values.Not != nil
+	format := values.Format != "" && (s.kind != "integer" || values.Format != "int32" && values.Format != "int64")
+	return !choices && !format && !values.UniqueItems && values.MultipleOf == nil &&
+		!values.ExclusiveMinimum && !values.ExclusiveMaximum
 }
 
 // conforms reports whether the API server's validator surely finds no fault.
@@ -110,21 +115,13 @@ func (s *shape) conforms(value any) bool {
 	case map[string]any:
 		return s.kind == "object" && s.conformsMap(value, "")
 	case []any:
-		if s.kind != "array" || !within(int64(len(value)), s.leastItems, s.mostItem) {
-			return false
-		}
-		for _, item := range value {
-			if !s.items.conforms(item) {
-				return false
-			}
-		}
-		return true
+		return s.kind == "array" && s.conformsList(value)
 	case string:
 		return (s.kind == "string" || s.intOrText) && s.conformsText(value)
 	case bool:
 		return s.kind == "boolean"
 	case int64:
-		return (s.kind == "integer" || s.kind == "number" || s.intOrText) && s.conformsNumber(value)
+		return s.conformsNumber(value)
 	default:
 		// Null and fractions.
 		return false
@@ -156,6 +153,18 @@ func (s *shape) conformsMap(value map[string]any, except string) bool {
 	return true
 }
 
+func (s *shape) conformsList(value []any) bool {
+	if !within(int64(len(value)), s.leastItems, s.mostItem) {
+		return false
+	}
+	for _, item := range value {
+		if !s.items.conforms(item) {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *shape) conformsText(value string) bool {
 	if s.leastSize != nil || s.mostSize != nil {
 		if !within(int64(utf8.RuneCountInString(value)), s.leastSize, s.mostSize) {
@@ -166,6 +175,9 @@ func (s *shape) conformsText(value string) bool {
 }
 
 func (s *shape) conformsNumber(value int64) bool {
+	if s.kind != "integer" && s.kind != "number" && !s.intOrText {
+		return false
+	}
 	// Beyond, float64 is no longer exact.
 	const exact = 1 << 53
 	if value < -exact || value > exact || s.isInt32 && int64(int32(value)) != value {

@@ -2,7 +2,7 @@ package validation
 
 import (
 	"maps"
-	"math/rand"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -54,12 +54,12 @@ status: {conditions: [{type: A}]}
 // jobs, what conforms has no fault there, and the defaults are the same.
 func TestShapeAgreesWithTheAPIServersCode(t *testing.T) {
 	schema, good := schemaAndJob(t)
-	random := rand.New(rand.NewSource(1))
+	random := rand.New(rand.NewPCG(1, 1))
 	sure := 0
 	const rounds = 2000
 	for round := range rounds {
 		job := runtime.DeepCopyJSON(good)
-		for range random.Intn(4) {
+		for range random.IntN(4) {
 			breakAt(random, job)
 		}
 		filled, reference := runtime.DeepCopyJSON(job), runtime.DeepCopyJSON(job)
@@ -135,8 +135,8 @@ func breakAt(random *rand.Rand, value any) {
 			value["name"] = oddValue(random)
 			return
 		}
-		key := keys[random.Intn(len(keys))]
-		switch random.Intn(8) {
+		key := keys[random.IntN(len(keys))]
+		switch random.IntN(8) {
 		case 0:
 			value[key] = oddValue(random)
 		case 1:
@@ -154,8 +154,8 @@ func breakAt(random *rand.Rand, value any) {
 		if len(value) == 0 {
 			return
 		}
-		index := random.Intn(len(value))
-		if random.Intn(6) == 0 || !isTree(value[index]) {
+		index := random.IntN(len(value))
+		if random.IntN(6) == 0 || !isTree(value[index]) {
 			value[index] = oddValue(random)
 			return
 		}
@@ -176,7 +176,7 @@ func oddValue(random *rand.Rand) any {
 		nil, true, "", "a", "1", "-5Gi", "a b", "Always", "Worker", strings.Repeat("é", 70),
 		int64(0), int64(-1), int64(7), int64(70000), int64(1) << 33, int64(1) << 60, 1.5, 2.0,
 	}
-	switch choice := random.Intn(len(values) + 4); choice {
+	switch choice := random.IntN(len(values) + 4); choice {
 	case len(values):
 		return map[string]any{}
 	case len(values) + 1:

@@ -17,8 +17,9 @@ import (
 // templates without a schema, so that the API server says nothing of a
 // misspelt field and the pods lack what it asked for.
 //
-// Nulls ask for nothing and are let pass; so is creationTimestamp in the
-// metadata of a template, which many tools write. The argument is not changed.
+// Nulls ask for nothing and are let pass; so is what many tools and old
+// manifests write in a template: creationTimestamp in its metadata, and the
+// apiVersion and kind of a Pod. The argument is not changed.
 func (s *Schema) Strict(obj map[string]any) field.ErrorList {
 	spec, isMap := obj["spec"].(map[string]any)
 	if !isMap {
@@ -33,13 +34,16 @@ func (s *Schema) Strict(obj map[string]any) field.ErrorList {
 		if value, found := Lookup(obj, path); found && value == nil {
 			continue
 		}
-		if strings.HasSuffix(path, ".metadata.creationTimestamp") {
+		if slices.ContainsFunc(idle, func(end string) bool { return strings.HasSuffix(path, end) }) {
 			continue
 		}
 		errs = append(errs, s.unknownField(path))
 	}
 	return errs
 }
+
+// idle are the ends of paths where whatever stands asks for nothing.
+var idle = []string{".metadata.creationTimestamp", ".template.apiVersion", ".template.kind"}
 
 func (s *Schema) unknownField(path string) *field.Error {
 	parent, name := "", path

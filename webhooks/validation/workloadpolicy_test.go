@@ -1,7 +1,6 @@
 package validation_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,10 +100,10 @@ spec:
 		t.Errorf("unknown fields: %v", unknown)
 	}
 	want := []string{`spec.exceptions[0]: Invalid value: names need namespaces: add the namespaces that the named objects live in`}
-	if diff := cmp.Diff(want, words(schema.Validate(context.Background(), nil, obj))); diff != "" {
+	if diff := cmp.Diff(want, words(schema.Validate(t.Context(), nil, obj))); diff != "" {
 		t.Errorf("unexpected faults (-want +got):\n%s", diff)
 	}
-	if errs := schema.ValidateMeta(context.Background(), nil, obj); len(errs) > 0 {
+	if errs := schema.ValidateMeta(t.Context(), nil, obj); len(errs) > 0 {
 		t.Errorf("a cluster-scoped object needs no namespace: %v", errs)
 	}
 }

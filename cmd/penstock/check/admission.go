@@ -33,7 +33,7 @@ func (c *Checker) Check(ctx context.Context, object Object) Result {
 	}
 	manifest := unstructured.Unstructured{Object: content}
 	written := manifest.GroupVersionKind()
-	result.APIVersion, result.Kind = manifest.GetAPIVersion(), written.Kind
+	result.APIVersion, result.Kind = manifest.GetAPIVersion(), manifest.GetKind()
 	result.Namespace, result.Name = manifest.GetNamespace(), nameOf(manifest)
 	subject := c.subjectOf(written)
 	if subject == nil {

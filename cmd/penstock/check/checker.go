@@ -91,8 +91,11 @@ func New(options Options) (*Checker, error) {
 		return nil, fmt.Errorf("failed to make the gate: %w", err)
 	}
 	upstream := *checker.own
-	if upstream.Engine, err = newEngine(judgingUpstream(options.Policies)); err != nil {
-		return nil, err
+	// Most often that is all of them, and compiling takes time.
+	if judging := judgingUpstream(options.Policies); len(judging) < len(options.Policies) {
+		if upstream.Engine, err = newEngine(judging); err != nil {
+			return nil, err
+		}
 	}
 	checker.upstream = &upstream
 	return checker, nil

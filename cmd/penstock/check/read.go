@@ -81,8 +81,7 @@ func Load(paths []string, recursive bool, stdin io.Reader) ([]Object, []*Unreada
 
 // reason leaves out the path, which is said before it.
 func reason(err error) string {
-	var pathError *os.PathError
-	if errors.As(err, &pathError) {
+	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		return pathError.Err.Error()
 	}
 	return err.Error()
@@ -272,9 +271,12 @@ func flatten(object Object) ([]Object, error) {
 	if kind == "" || version == "" {
 		return nil, errors.New("an object needs apiVersion and kind")
 	}
-	var items []json.RawMessage
-	if !strings.HasSuffix(kind, "List") || json.Unmarshal(head.Items, &items) != nil {
+	if !strings.HasSuffix(kind, "List") || !bytes.HasPrefix(head.Items, []byte("[")) {
 		return []Object{object}, nil
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(head.Items, &items); err != nil {
+		return nil, err
 	}
 	var objects []Object
 	for i, item := range items {

@@ -138,7 +138,7 @@ func faultOf(cause webhooks.Cause) Fault {
 func (r *Result) lack(missing policies.Missing) string {
 	switch missing {
 	case policies.MissingUser:
-		return "it reads the user, who is not known: give --user and --group"
+		return "it depends on the user, who is not known: give --user and --group"
 	case policies.MissingNamespaceLabels:
 		return fmt.Sprintf("it depends on the labels of namespace %s, which are not known: give --namespace-file", r.Namespace)
 	case policies.MissingInventory:

@@ -2,7 +2,8 @@
 package main
 
 import (
-	"fmt"
+	"errors"
+	"log"
 	"os"
 	"path/filepath"
 
@@ -10,14 +11,17 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: generate DIRECTORY")
-		os.Exit(2)
+	log.SetFlags(0)
+	if err := run(os.Args[1:]); err != nil {
+		log.Fatal(err)
 	}
-	if err := generate(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+}
+
+func run(args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: generate DIRECTORY")
 	}
+	return generate(args[0])
 }
 
 // generate makes directory hold the manifests and no other YAML file.

@@ -3,33 +3,31 @@ package gpu_ceiling
 import data.penstock.workload
 
 violation contains {"msg": msg, "field": pod_field(pod), "fix": fix} if {
-	some pod in pods
-	pod.gpus > input.parameters.maxPerPod
-	msg := sprintf("asks for %v GPUs per pod; at most %v are allowed", [pod.gpus, input.parameters.maxPerPod])
+	some i, gpus in gpus_per_pod
+	gpus > input.parameters.maxPerPod
+	pod := workload.pods[i]
+	msg := sprintf("asks for %v GPUs per pod; at most %v are allowed", [gpus, input.parameters.maxPerPod])
 	fix := sprintf("ask for at most %v GPUs per pod, or use more pods", [input.parameters.maxPerPod])
 }
 
-violation contains {"msg": msg, "field": pods[largest].replicas_path, "fix": fix} if {
+violation contains {"msg": msg, "field": workload.pods[largest].replicas_path, "fix": fix} if {
 	total > input.parameters.maxPerJob
 	msg := sprintf("asks for %v GPUs in total; at most %v are allowed", [total, input.parameters.maxPerJob])
 	fix := sprintf("use fewer pods or fewer GPUs per pod: %v too many", [total - input.parameters.maxPerJob])
 }
 
-# pods are those of workload, with the number of GPUs of each.
-pods := [object.union(pod, {"gpus": gpus, "total": gpus * pod.replicas}) |
-	some pod in workload.pods
-	gpus := sum([n |
-		some name, n in pod.demand
-		workload.matches_any(name, input.parameters.resources)
-	])
+# In the order of workload.pods, as what follows.
+gpus_per_pod := [workload.demand_for(pod, input.parameters.resources) | some pod in workload.pods]
+
+gpus_per_role := [gpus |
+	some i, each in gpus_per_pod
+	gpus := each * workload.pods[i].replicas
 ]
 
-total := sum([pod.total | some pod in pods])
+total := sum(gpus_per_role)
 
 # The role that takes most is where the total is reported.
-largest := min([i | some i, pod in pods; pod.total == most])
-
-most := max([pod.total | some pod in pods])
+largest := min([i | some i, gpus in gpus_per_role; gpus == max(gpus_per_role)])
 
 # pod_field is where a pod asks for most GPUs.
 pod_field(pod) := workload.device_field(devices[0]) if {

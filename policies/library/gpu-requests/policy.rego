@@ -39,16 +39,15 @@ suspects := [device |
 	workload.matches_any(device.name, input.parameters.resources)
 ]
 
+# What is compared are amounts: the same number may be written in two ways.
 sound(device) if {
-	limit := device.amounts.limits
-	whole(limit)
-	object.get(device.written, "requests", limit) == limit
+	device.amounts.requests == device.amounts.limits
+	whole(device.amounts.limits)
 }
 
-# The same number may be written in two ways.
 sound(device) if {
+	not requested(device)
 	whole(device.amounts.limits)
-	device.amounts.requests == device.amounts.limits
 }
 
 # Zero is whole: it is how what a template asks for is taken back.
@@ -64,3 +63,5 @@ whole_in(device, list) if whole(device.amounts[list])
 repeats(device, "requests") if device.amounts.requests == device.amounts.limits
 
 limited(device) if _ = device.written.limits
+
+requested(device) if _ = device.written.requests

@@ -22,12 +22,10 @@ first_list(resources, name) := "limits" if {
 native := {"cpu", "memory", "ephemeral-storage", "storage"}
 
 unknown contains name if {
-	some name in workload.resource_names
-	not name in native
-	not name in input.parameters.allowed
+	some name in (workload.resource_names - native)
+	not workload.matches_any(name, input.parameters.allowed)
 	not startswith(name, "hugepages-")
 	likely(lower(name))
-	not workload.matches_any(name, input.parameters.allowed)
 }
 
 # A device that only moves data for accelerators is none. The vendor's domain

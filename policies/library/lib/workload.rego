@@ -5,7 +5,8 @@
 # The values (roles, containers, devices, pods, resource_names) depend on
 # input.object alone. Whatever is missing or of the wrong type counts as not
 # there. Penstock computes them natively, once for a request and to the same
-# result; this text is their definition, and what `opa test` runs.
+# result, and the functions matches_any and demand_for too; this text is their
+# definition, and what `opa test` runs.
 package penstock.workload
 
 # roles are the groups of equal pods, in the order of the object:
@@ -208,8 +209,17 @@ quantity(value) := value if {
 	regex.match(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)$`, value)
 }
 
+# demand_for is how many devices with names that match patterns one of pods
+# needs.
+demand_for(pod, patterns) := sum([n |
+	some name, n in pod.demand
+	matches_any(name, patterns)
+])
+
 # matches_any compares a name with patterns in which a trailing * stands for
 # any ending.
+default matches_any(_, _) := false
+
 matches_any(name, patterns) if name in patterns
 
 matches_any(name, patterns) if {

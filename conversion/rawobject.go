@@ -1,0 +1,178 @@
+package conversion
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+var errNoObject = errors.New("it must be a JSON object")
+
+// A scanner reads a JSON text once, from front to back. The values it gives
+// are parts of that text.
+type scanner struct {
+	dec *jsontext.Decoder
+	raw []byte
+}
+
+func newScanner(text []byte) *scanner {
+	return &scanner{dec: jsontext.NewDecoder(bytes.NewBuffer(text), readOptions...), raw: text}
+}
+
+// object calls visit with the name of every member of the object that comes
+// next; visit must read its value.
+func (s *scanner) object(visit func(name string) error) error {
+	if s.dec.PeekKind() != jsontext.KindBeginObject {
+		if _, err := s.dec.ReadToken(); err != nil {
+			return err
+		}
+		return errNoObject
+	}
+	_, _ = s.dec.ReadToken()
+	for s.dec.PeekKind() != jsontext.KindEndObject {
+		name, err := s.dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		if err := visit(name.String()); err != nil {
+			return err
+		}
+	}
+	_, err := s.dec.ReadToken()
+	return err
+}
+
+// list calls visit for every item of the list that comes next; visit must read
+// it.
+func (s *scanner) list(name string, visit func() error) error {
+	if s.dec.PeekKind() != jsontext.KindBeginArray {
+		return fmt.Errorf("%s must be a list", name)
+	}
+	_, _ = s.dec.ReadToken()
+	for s.dec.PeekKind() != jsontext.KindEndArray {
+		if err := visit(); err != nil {
+			return err
+		}
+	}
+	_, err := s.dec.ReadToken()
+	return err
+}
+
+// value gives the value that comes next.
+func (s *scanner) value() (jsontext.Value, error) {
+	value, err := s.dec.ReadValue()
+	end := s.dec.InputOffset()
+	return s.raw[end-int64(len(value)) : end], err
+}
+
+// text gives the string that comes next, or the empty one where the value that
+// comes next is none.
+func (s *scanner) text() (string, error) {
+	value, err := s.value()
+	if err != nil || value.Kind() != jsontext.KindString {
+		return "", err
+	}
+	return unquote(value), nil
+}
+
+// end reports an error where anything is left to read.
+func (s *scanner) end() error {
+	switch _, err := s.dec.ReadToken(); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return err
+	default:
+		return errors.New("there is something after the JSON object")
+	}
+}
+
+// A rawObject is an object whose parts are left as the bytes they came in.
+type rawObject struct {
+	apiVersion, kind string
+	metadata         jsontext.Value
+	spec             jsontext.Value
+	// rest are the other members, each as `"name":value`.
+	rest [][]byte
+}
+
+func splitObject(raw []byte) (*rawObject, error) {
+	in := newScanner(raw)
+	object, err := readRawObject(in)
+	if err == nil {
+		err = in.end()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("failed to read the object: %w", err)
+	}
+	return object, nil
+}
+
+func readRawObject(in *scanner) (*rawObject, error) {
+	object := &rawObject{}
+	err := in.object(func(name string) error {
+		value, err := in.value()
+		if err == nil {
+			object.set(name, value)
+		}
+		return err
+	})
+	return object, err
+}
+
+func (o *rawObject) set(name string, value jsontext.Value) {
+	switch {
+	case name == "apiVersion" && value.Kind() == jsontext.KindString:
+		o.apiVersion = unquote(value)
+	case name == "kind" && value.Kind() == jsontext.KindString:
+		o.kind = unquote(value)
+	case name == "metadata":
+		o.metadata = value
+	case name == "spec":
+		o.spec = value
+	default:
+		member := append(appendString(nil, name), ':')
+		o.rest = append(o.rest, append(member, value...))
+	}
+}
+
+func (o *rawObject) gvk() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(o.apiVersion, o.kind)
+}
+
+func unquote(value jsontext.Value) string {
+	// The decoder has read the value, so it is well formed.
+	text, _ := jsontext.AppendUnquote(nil, value)
+	return string(text)
+}
+
+// encode writes the object. The API server refuses one without metadata.
+func (o *rawObject) encode() []byte {
+	size := len(o.metadata) + len(o.spec) + 128
+	for _, member := range o.rest {
+		size += len(member) + 1
+	}
+	out := append(make([]byte, 0, size), `{"apiVersion":`...)
+	out = appendString(out, o.apiVersion)
+	out = append(out, `,"kind":`...)
+	out = appendString(out, o.kind)
+	out = append(out, `,"metadata":`...)
+	if len(o.metadata) == 0 || o.metadata.Kind() == jsontext.KindNull {
+		out = append(out, "{}"...)
+	} else {
+		out = append(out, o.metadata...)
+	}
+	if o.spec != nil {
+		out = append(out, `,"spec":`...)
+		out = append(out, o.spec...)
+	}
+	for _, member := range o.rest {
+		out = append(out, ',')
+		out = append(out, member...)
+	}
+	return append(out, '}')
+}

@@ -1,0 +1,129 @@
+package controller
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+const rule = "package a\nviolation contains {\"msg\": \"a\"} if false\n"
+
+func policyOf(name string, generation int64, rego string, mods ...func(*v1.WorkloadPolicySpec)) *v1.WorkloadPolicy {
+	policy := &v1.WorkloadPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Generation: generation},
+		Spec: v1.WorkloadPolicySpec{
+			Match: v1.PolicyMatch{Resources: []v1.PolicyResources{{Group: v1.GroupName, Kinds: []string{v1.TrainingJobKind}}}},
+			Rego:  rego,
+		},
+	}
+	for _, mod := range mods {
+		mod(&policy.Spec)
+	}
+	return policy
+}
+
+func TestCompiled(t *testing.T) {
+	faultOf := func(policy *v1.WorkloadPolicy) error {
+		_, err := policies.Compile(policy)
+		if err == nil {
+			t.Fatalf("%s compiles", policy.Name)
+		}
+		return err
+	}
+	badSelector := func(spec *v1.WorkloadPolicySpec) {
+		spec.Match.NamespaceSelector = &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}},
+		}
+	}
+	tests := map[string]struct {
+		fault        error
+		want         metav1.ConditionStatus
+		wantReason   string
+		wantMessages []string
+	}{
+		"a rule that compiles is in force": {
+			want: metav1.ConditionTrue, wantReason: v1.WorkloadPolicyCompiledReason,
+			wantMessages: []string{"The rule is in force."},
+		},
+		"a rule that does not is named with line and column": {
+			fault: faultOf(policyOf("a", 1, "package a\nviolation contains x if {\n\tx := http.send({})\n}\n")),
+			want:  metav1.ConditionFalse, wantReason: v1.WorkloadPolicyCompileFailedReason,
+			wantMessages: []string{"spec.rego: 3:7: rego_type_error: builtin http.send is not allowed in a policy"},
+		},
+		"a spec that cannot be read is another reason": {
+			fault: faultOf(policyOf("a", 1, rule, badSelector)),
+			want:  metav1.ConditionFalse, wantReason: v1.WorkloadPolicyInvalidSpecReason,
+			wantMessages: []string{"spec.match.namespaceSelector", "Like"},
+		},
+		"of both, the rule is the reason and the message says all": {
+			fault: faultOf(policyOf("a", 1, "package a\nviolation contains", badSelector)),
+			want:  metav1.ConditionFalse, wantReason: v1.WorkloadPolicyCompileFailedReason,
+			wantMessages: []string{"spec.match.namespaceSelector", "spec.rego: 2:"},
+		},
+		"another fault is one of compiling": {
+			fault: errors.New("out of luck"),
+			want:  metav1.ConditionFalse, wantReason: v1.WorkloadPolicyCompileFailedReason,
+			wantMessages: []string{"out of luck"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := compiled(policyOf("a", 7, rule), tc.fault)
+			message := got.Message
+			for _, part := range tc.wantMessages {
+				if !strings.Contains(message, part) {
+					t.Errorf("got message %q, want %q in it", message, part)
+				}
+			}
+			got.Message = ""
+			want := metav1.Condition{
+				Type: v1.WorkloadPolicyCompiledCondition, Status: tc.want, Reason: tc.wantReason, ObservedGeneration: 7,
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("condition (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLongMessageIsCutBetweenCharacters(t *testing.T) {
+	for offset := range 3 {
+		fault := errors.New(strings.Repeat("x", offset) + strings.Repeat("…", maxMessage))
+		message := compiled(policyOf("a", 1, rule), fault).Message
+		if !utf8.ValidString(message) || len(message) > maxMessage+len(" …") || !strings.HasSuffix(message, "… …") {
+			t.Errorf("offset %d: got %d bytes, valid: %v, ending in %q", offset, len(message), utf8.ValidString(message), message[len(message)-8:])
+		}
+	}
+}
+
+func TestState(t *testing.T) {
+	engine := policies.NewEngine(policies.Options{})
+	if err := engine.Set(policyOf("good", 3, rule)); err != nil {
+		t.Fatal(err)
+	}
+	if engine.Set(policyOf("good", 4, "nonsense")) == nil || engine.Set(policyOf("bad", 1, "nonsense")) == nil {
+		t.Fatal("nonsense compiles")
+	}
+	s := &status{engine: engine}
+	tests := map[string]struct {
+		generation, enforced int64
+		faulty               bool
+	}{
+		"good":   {generation: 4, enforced: 3, faulty: true},
+		"bad":    {generation: 1, enforced: 0, faulty: true},
+		"absent": {},
+	}
+	for name, want := range tests {
+		got := s.state(name)
+		if got.Generation != want.generation || got.Enforced != want.enforced || (got.Err != nil) != want.faulty {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+}

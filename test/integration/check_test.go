@@ -1,0 +1,115 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/cmd/penstock/check"
+	"github.com/penstock-dev/penstock/policies/library"
+	"github.com/penstock-dev/penstock/test/cluster"
+)
+
+var _ = Describe("penstock check", func() {
+	It("says what the cluster says, word for word", func(ctx context.Context) {
+		root, err := cluster.ModuleRoot()
+		Expect(err).NotTo(HaveOccurred())
+		policies, err := library.Policies()
+		Expect(err).NotTo(HaveOccurred())
+		ns := newNamespace(ctx, nil)
+		checker, err := check.New(check.Options{Policies: policies, Namespace: ns, Now: time.Now()})
+		Expect(err).NotTo(HaveOccurred())
+		objects, _ := check.Load([]string{filepath.Join(root, "cmd", "penstock", "testdata", "check")}, false, nil)
+
+		judged := 0
+		for _, object := range objects {
+			var content map[string]any
+			Expect(json.Unmarshal(object.JSON, &content)).To(Succeed())
+			manifest := &unstructured.Unstructured{Object: content}
+			resource := map[string]string{v1.TrainingJobKind: "trainingjobs", v1.WorkloadPolicyKind: "workloadpolicies"}[manifest.GetKind()]
+			version := manifest.GroupVersionKind().GroupVersion()
+			// JSON that was sent by kubectl has no key twice.
+			if resource == "" || version.Group != v1.GroupName || version.Version == "v2" || len(object.Repeated) > 0 {
+				continue
+			}
+			path := []string{"/apis", version.Group, version.Version}
+			if resource == "trainingjobs" {
+				manifest.SetNamespace(ns)
+				path = append(path, "namespaces", ns)
+			}
+			object.JSON, err = json.Marshal(manifest)
+			Expect(err).NotTo(HaveOccurred())
+			refusal := dryRun(ctx, append(path, resource), object.JSON)
+			result := checker.Check(ctx, object)
+			Expect(words(result)).To(Equal(wordsOf(refusal)), "%s, document %d: %v", filepath.Base(object.File), object.Document, refusal)
+			judged++
+		}
+		Expect(judged).To(BeNumerically(">", 20))
+	})
+})
+
+// dryRun creates an object as kubectl would, without storing it, and gives the
+// Status of a refusal.
+func dryRun(ctx context.Context, path []string, object []byte) *metav1.Status {
+	GinkgoHelper()
+	err := clientset.Discovery().RESTClient().Post().AbsPath(path...).
+		SetHeader("Content-Type", "application/json").
+		Param("dryRun", "All").Param("fieldValidation", "Strict").Param("fieldManager", "kubectl").
+		Body(object).Do(ctx).Error()
+	if err == nil {
+		return nil
+	}
+	var status apierrors.APIStatus
+	Expect(errors.As(err, &status)).To(BeTrue(), "%v", err)
+	refusal := status.Status()
+	return &refusal
+}
+
+// said is what a refusal says, in an order of its own: the API server's is not
+// always the same.
+type said struct {
+	reason metav1.StatusReason
+	lines  []string
+}
+
+func words(result check.Result) said {
+	found := said{reason: result.Reason}
+	for _, fault := range result.Faults {
+		if found.reason == metav1.StatusReasonBadRequest {
+			fault.Field = ""
+		}
+		found.lines = append(found.lines, fault.Field+": "+fault.Message)
+	}
+	slices.Sort(found.lines)
+	return found
+}
+
+// wordsOf splits the message of what could not be decoded: it has no causes.
+func wordsOf(status *metav1.Status) said {
+	if status == nil {
+		return said{}
+	}
+	found := said{reason: status.Reason}
+	if _, strict, ok := strings.Cut(status.Message, "strict decoding error: "); ok {
+		for line := range strings.SplitSeq(strict, ", ") {
+			found.lines = append(found.lines, ": "+line)
+		}
+	} else if status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			found.lines = append(found.lines, cause.Field+": "+cause.Message)
+		}
+	}
+	slices.Sort(found.lines)
+	return found
+}
