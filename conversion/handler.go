@@ -16,6 +16,10 @@ import (
 // bound of 3 MiB for an object, twice, and room for the envelope.
 const MaxBody = 7 << 20
 
+// BodyWait is how long a review may take to arrive: as long as the API server
+// waits for an answer, unless it is told otherwise.
+const BodyWait = 10 * time.Second
+
 const reviewVersion = "apiextensions.k8s.io/v1"
 
 // Handler answers the API server's ConversionReviews at /convert.
@@ -63,8 +67,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // ReadBody reads a request's body of at most MaxBody bytes; beyond that the
-// error is an *http.MaxBytesError.
+// error is an *http.MaxBytesError. A body that has not come to its end within
+// BodyWait is given up, or whoever sends one without end would be waited for.
 func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+	// Where there is no connection, as in some tests, there is nothing to bound.
+	// What follows takes the time it is given.
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(BodyWait))
+	defer func() { _ = connection.SetReadDeadline(time.Time{}) }()
 	var body bytes.Buffer
 	if size := req.ContentLength; size > 0 && size <= MaxBody {
 		body.Grow(int(size) + bytes.MinRead)

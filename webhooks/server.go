@@ -1,7 +1,6 @@
 package webhooks
 
 import (
-	"bytes"
 	"context"
 	stdjson "encoding/json"
 	"errors"
@@ -83,7 +82,7 @@ func readReview(w http.ResponseWriter, req *http.Request) (*admissionv1.Admissio
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, http.StatusMethodNotAllowed, errors.New("an AdmissionReview must be sent by POST")
 	}
-	body, err := readBody(w, req)
+	body, err := conversion.ReadBody(w, req)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the AdmissionReview is larger than %d bytes", conversion.MaxBody)
 	}
@@ -102,14 +101,6 @@ func readReview(w http.ResponseWriter, req *http.Request) (*admissionv1.Admissio
 		return nil, http.StatusBadRequest, errors.New("the AdmissionReview has no request")
 	}
 	return review.Request, 0, nil
-}
-
-// readBody reads a body into memory of the size that the client says it has.
-func readBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
-	var body bytes.Buffer
-	body.Grow(int(min(max(req.ContentLength, 0), conversion.MaxBody)) + bytes.MinRead)
-	_, err := body.ReadFrom(http.MaxBytesReader(w, req.Body, conversion.MaxBody))
-	return body.Bytes(), err
 }
 
 // timeLeft is how long an answer may take: what the API server says it waits,

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -19,7 +20,7 @@ var _ = Describe("the run policy", func() {
 	It("suspends a job, which gives its pods and services back, and starts it anew", func(ctx context.Context) {
 		ns := newNamespace(ctx)
 		submit(ctx, ns, "paused", forever, fixtures.Master(), fixtures.Deadline(600))
-		before := eventuallyJob(ctx, ns, "paused", allReady("3/3"))
+		eventuallyJob(ctx, ns, "paused", allReady("3/3"))
 		old := now(ctx, pods(ns, "paused"))
 
 		patch(ctx, ns, "trainingjobs.v1alpha1.penstock.dev/paused", `{"spec":{"runPolicy":{"suspend":true}}}`)
@@ -30,7 +31,9 @@ var _ = Describe("the run policy", func() {
 
 		patch(ctx, ns, "tj/paused", `{"spec":{"runPolicy":{"suspend":false}}}`)
 		after := eventuallyJob(ctx, ns, "paused", And(inPhase(v1.PhaseRunning), allReady("3/3")))
-		Expect(after.Status.StartTime.Time).To(BeTemporally(">", before.Status.StartTime.Time), "the deadline counts from the resumption")
+		resumed := meta.FindStatusCondition(after.Status.Conditions, v1.SuspendedCondition)
+		Expect(resumed).To(HaveField("Reason", v1.TrainingJobResumedReason))
+		Expect(after.Status.StartTime.Time).To(BeTemporally("==", resumed.LastTransitionTime.Time), "the deadline counts from the resumption")
 		for name, pod := range now(ctx, pods(ns, "paused")) {
 			Expect(pod.UID).NotTo(Equal(old[name].UID), name)
 		}

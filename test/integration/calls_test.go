@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -15,6 +16,8 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/penstock-dev/penstock/conversion"
 )
 
 // bundle is the CA bundle that the API server calls the validating webhooks by.
@@ -231,6 +234,18 @@ var _ = Describe("a body that is sent to a webhook", func() {
 		})
 	}
 
+	It("is given up where it does not come to its end", func(ctx context.Context) {
+		roots := x509.NewCertPool()
+		Expect(roots.AppendCertsFromPEM(bundle(ctx))).To(BeTrue())
+		answers := make(chan error)
+		for _, endpoint := range endpoints() {
+			go func() { answers <- stall(roots, endpoint) }()
+		}
+		for range endpoints() {
+			Expect(<-answers).To(Succeed())
+		}
+	})
+
 	It("is refused where it asks for a conversion to what is not served", func(ctx context.Context) {
 		for _, desired := range []string{"penstock.dev/v2", "example.com/v1", "v1", "a/b/c", ""} {
 			code, answer, err := call(ctx, caller(bundle(ctx)), http.MethodPost, "/convert", conversionReview(desired, "["+goodJob+"]"))
@@ -243,3 +258,31 @@ var _ = Describe("a body that is sent to a webhook", func() {
 		}
 	})
 })
+
+// stall sends the first half of a review, and then waits for an answer: which
+// must be 400.
+func stall(roots *x509.CertPool, endpoint endpoint) error {
+	address := fmt.Sprintf("localhost:%d", webhooks.Port)
+	connection, err := tls.Dial("tcp", address, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12})
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	if err := connection.SetDeadline(time.Now().Add(conversion.BodyWait + 5*time.Second)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s",
+		endpoint.path, len(endpoint.good), endpoint.good[:len(endpoint.good)/2])
+	if err != nil {
+		return err
+	}
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", endpoint.path, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusBadRequest {
+		return fmt.Errorf("%s answered %s", endpoint.path, response.Status)
+	}
+	return nil
+}

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -149,7 +150,7 @@ var _ = Describe("certificates", Serial, func() {
 
 	It("are trusted again where a bundle was wiped", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)
-		want := bundle(ctx)
+		want := strings.TrimSpace(string(authority(ctx)))
 		for _, name := range []string{"mutatingwebhookconfiguration/penstock", "validatingwebhookconfiguration/penstock", "crd/trainingjobs.penstock.dev"} {
 			object := map[string]any{}
 			Expect(yaml.Unmarshal([]byte(mustKubectl(ctx, "", "get", name, "-o", "yaml")), &object)).To(Succeed())
@@ -170,7 +171,7 @@ var _ = Describe("certificates", Serial, func() {
 		}
 		Eventually(func(g Gomega, ctx context.Context) {
 			for _, found := range bundles(ctx, g) {
-				g.Expect(string(found)).To(Equal(string(want)))
+				g.Expect(string(found)).To(ContainSubstring(want))
 			}
 		}).WithContext(ctx).Should(Succeed())
 		Eventually(func(ctx context.Context) (string, error) {

@@ -29,9 +29,6 @@ var _ = Describe("a cluster at rest", Serial, func() {
 			startManager(ctx)
 		})
 		ns := newNamespace(ctx, nil)
-		DeferCleanup(func(ctx context.Context) {
-			mustKubectl(ctx, "", "delete", "tj,pods,services", "-n", ns, "--all", "--wait=false")
-		})
 
 		By("storing the jobs")
 		policies := []v1.CleanPodPolicy{v1.CleanPodNone, v1.CleanPodRunning, v1.CleanPodAll}
