@@ -74,13 +74,17 @@ func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	// What follows takes the time it is given.
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(BodyWait))
-	defer func() { _ = connection.SetReadDeadline(time.Time{}) }()
 	var body bytes.Buffer
 	if size := req.ContentLength; size > 0 && size <= MaxBody {
 		body.Grow(int(size) + bytes.MinRead)
 	}
-	_, err := body.ReadFrom(http.MaxBytesReader(w, req.Body, MaxBody))
-	return body.Bytes(), err
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, req.Body, MaxBody)); err != nil {
+		// The time stays over: before it answers, the server would wait for the
+		// rest of the body.
+		return nil, err
+	}
+	_ = connection.SetReadDeadline(time.Time{})
+	return body.Bytes(), nil
 }
 
 // convert converts all objects of a review, or none.
