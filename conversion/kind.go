@@ -24,7 +24,8 @@ type half struct {
 	// convert gives the JSON of the converted spec, and whether converting it
 	// back gives exactly raw again.
 	convert func(raw []byte) (converted []byte, exact bool, err error)
-	// lenient converts as well, and ignores what the Go types cannot hold.
+	// decode gives the error of the first value that the Go type of the source
+	// cannot hold.
 	decode func(raw []byte) error
 }
 

@@ -58,6 +58,23 @@ func (t fieldTable) lookUp(p pointer, spec tree, up bool) (pointer, bool) {
 		return pointer{roleMap}, true
 	case !up && p[0] == "roles":
 		return roleField(p, roleMap)
+	case !up:
+		return t.firstBelow(p, spec)
+	}
+	return nil, false
+}
+
+// firstBelow gives, for a block of fields that the spoke has no block for, the
+// first field of it that a v1 spec sets and the spoke can say.
+func (t fieldTable) firstBelow(p pointer, spec tree) (pointer, bool) {
+	block := strings.Join(p, "/") + "/"
+	for _, pair := range t.pairs {
+		if pair.spoke == "" || !strings.HasPrefix(pair.hub, block) {
+			continue
+		}
+		if _, set := lookUp(spec, strings.Split(pair.hub, "/")); set {
+			return strings.Split(pair.spoke, "/"), true
+		}
 	}
 	return nil, false
 }

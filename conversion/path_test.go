@@ -15,6 +15,7 @@ kind: TrainingJob
 spec:
   framework: PyTorch
   roles: [{name: Master}, {name: Worker}]
+  mpi: {slotsPerWorker: 2}
 `)
 	alpha := schema.GroupVersionKind{Group: "penstock.dev", Version: "v1alpha1", Kind: "TrainingJob"}
 	upstream := schema.GroupVersionKind{Group: "kubeflow.org", Version: "v1", Kind: "PyTorchJob"}
@@ -37,6 +38,8 @@ spec:
 		"the elastic bound":       {alpha, "spec.elastic.maxReplicas", "spec.elasticPolicy.maxReplicas"},
 		"rendezvous options":      {alpha, "spec.pytorch.rendezvous.options[2].key", "spec.elasticPolicy.rdzvConf[2].key"},
 		"a field v1alpha1 lacks":  {alpha, "spec.roles[1].topology.required", "metadata.annotations[penstock.dev/restore]"},
+		"a block v1alpha1 lacks":  {alpha, "spec.mpi", "spec.slotsPerWorker"},
+		"a block that is not set": {alpha, "spec.tensorflow", "metadata.annotations[penstock.dev/restore]"},
 		"the spec":                {alpha, "spec", "spec"},
 		"the name":                {alpha, "metadata.name", "metadata.name"},
 		"no such role":            {alpha, "spec.roles[7].replicas", "spec.pytorchReplicaSpecs.7.replicas"},

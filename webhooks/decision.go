@@ -62,6 +62,15 @@ func decide(request *admissionv1.AdmissionRequest, faults []fault, verdict polic
 	return decision
 }
 
+// warn adds warnings that no policy gave.
+func (d *Decision) warn(faults []fault) {
+	for _, fault := range faults {
+		warning := Cause{StatusCause: metav1.StatusCause{Field: fault.field, Message: fault.message}}
+		d.Warnings = append(d.Warnings, warning)
+		d.Response.Warnings = append(d.Response.Warnings, warning.String())
+	}
+}
+
 func causes(faults []fault, verdict policies.Verdict, at func(string) string) []Cause {
 	var found []Cause
 	for _, fault := range faults {

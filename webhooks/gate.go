@@ -51,6 +51,8 @@ type kind interface {
 	patch(request *admissionv1.AdmissionRequest) (patch, error)
 	// faults gives what would make the object meaningless, in v1 paths.
 	faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error)
+	// warnings gives what its author should know of an object, in v1 paths.
+	warnings(request *admissionv1.AdmissionRequest) []fault
 	// judged reports whether policies judge the kind.
 	judged() bool
 }
@@ -91,6 +93,9 @@ func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest)
 	if request.Operation == admissionv1.Delete {
 		return allowed(request)
 	}
+	if err := incomplete(request); err != nil {
+		return badRequest(request, err)
+	}
 	operations, err := kind.patch(request)
 	switch {
 	case err != nil:
@@ -111,6 +116,9 @@ func (g *Gate) Validate(ctx context.Context, request *admissionv1.AdmissionReque
 
 // Decide is Validate for callers that want to know more than a response says.
 func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest) Decision {
+	if err := incomplete(request); err != nil {
+		return Decision{Response: badRequest(request, err)}
+	}
 	request, err := g.onParent(ctx, request)
 	switch {
 	case errors.Is(err, errNotElastic):
@@ -139,8 +147,26 @@ func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest
 		}
 		verdict = g.judge(ctx, request)
 	}
-	return decide(request, faults, verdict)
+	decision := decide(request, faults, verdict)
+	if request.Operation != admissionv1.Delete {
+		decision.warn(kind.warnings(request))
+	}
+	return decision
 }
+
+// incomplete is the fault of a request that lacks an object it must have.
+func incomplete(request *admissionv1.AdmissionRequest) error {
+	if request.Operation != admissionv1.Delete && isAbsent(request.Object.Raw) {
+		return fmt.Errorf("the request to %s has no object", request.Operation)
+	}
+	// The old object of a scale is read with its parent.
+	if request.Operation != admissionv1.Create && request.SubResource != scaleSubresource && isAbsent(request.OldObject.Raw) {
+		return fmt.Errorf("the request to %s has no oldObject", request.Operation)
+	}
+	return nil
+}
+
+func isAbsent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest) policies.Verdict {
 	judged := policies.FromAdmission(request, g.Clock(), func() (map[string]string, error) {

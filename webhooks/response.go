@@ -41,6 +41,11 @@ func broken(request *admissionv1.AdmissionRequest, err error) *admissionv1.Admis
 	return refused(request, http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
 }
 
+// badRequest answers a request that the API server would not have made.
+func badRequest(request *admissionv1.AdmissionRequest, err error) *admissionv1.AdmissionResponse {
+	return refused(request, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+}
+
 func unknownKind(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	return refused(request, http.StatusBadRequest, metav1.StatusReasonBadRequest,
 		fmt.Sprintf("this webhook does not judge kind %q of group %q: correct the webhook configuration", request.Kind.Kind, request.Kind.Group))

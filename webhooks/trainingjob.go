@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +41,9 @@ type typed[T any] struct {
 	schema   *validation.Schema
 	defaults func(*T)
 	validate func(old, object *T) field.ErrorList
+	// warn gives what the author should know of an object that is well-formed;
+	// nil for nothing.
+	warn     func(*T) []fault
 	policies bool
 	// nulls says that a null in the spec means something.
 	nulls bool
@@ -67,6 +72,17 @@ func newSchema(kind schema.GroupKind) (*validation.Schema, error) {
 }
 
 func (k *typed[T]) judged() bool { return k.policies }
+
+func (k *typed[T]) warnings(request *admissionv1.AdmissionRequest) []fault {
+	if k.warn == nil {
+		return nil
+	}
+	object := decodeAs[T](request.Object.Raw)
+	if object == nil {
+		return nil
+	}
+	return k.warn(object)
+}
 
 // patch writes the defaults of v1's schema, which the API server writes for
 // requests made in v1 alone, and those of the kind. An update that comes to
@@ -187,13 +203,20 @@ func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied
 		if len(errs) == 0 {
 			errs = append(errs, undecodable(err))
 		}
-		return errs, nil
+		return withoutExcuse(errs), nil
 	}
 	k.defaults(object)
 	if old != nil {
 		k.defaults(old)
 	}
-	return append(errs, k.validate(old, object)...), nil
+	return append(withoutExcuse(errs), k.validate(old, object)...), nil
+}
+
+// withoutExcuse leaves out the fault that says only that there are others.
+func withoutExcuse(errs field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		return strings.HasPrefix(err.Detail, "some validation rules were not checked")
+	})
 }
 
 func (k *typed[T]) decode(raw, oldRaw []byte) (object, old *T, err error) {

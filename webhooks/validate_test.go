@@ -68,7 +68,6 @@ func TestValidateCreate(t *testing.T) {
 				`spec.pytorchReplicaSpecs.Worker.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never", "ExitCode"`,
 				`spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].imagePullPolicy: Invalid value: "integer": spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].imagePullPolicy in body must be of type string: "integer"`,
 				"spec.runPolicy.backoffLimit: Invalid value: -1: spec.runPolicy.backoffLimit in body should be greater than or equal to 0",
-				"spec: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
 			},
 		},
 		"what v1's schema does not know is refused in v1alpha1": {

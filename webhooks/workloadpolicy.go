@@ -2,6 +2,8 @@ package webhooks
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -26,23 +28,48 @@ func newWorkloadPolicies() (*typed[v1.WorkloadPolicy], error) {
 		schema:    schema,
 		defaults:  defaulting.DefaultWorkloadPolicy,
 		validate:  validateWorkloadPolicy,
+		warn:      warnOfUnjudgedKinds,
 		// In the parameters of an override, null removes a parameter.
 		nulls: true,
 	}, nil
 }
 
 // validateWorkloadPolicy compiles the policy, so that one that could not be
-// enforced is not stored.
+// enforced is not stored, and refuses what would not do what it says.
 func validateWorkloadPolicy(_, policy *v1.WorkloadPolicy) field.ErrorList {
 	errs := validation.ValidateWorkloadPolicy(policy)
-	_, err := policies.Compile(policy)
-	var compileError *policies.CompileError
-	switch {
-	case errors.As(err, &compileError):
-		return append(errs, compileError.ErrorList()...)
-	case err != nil:
-		return append(errs, field.InternalError(field.NewPath("spec", "rego"), err))
-	default:
-		return errs
+	path := field.NewPath("spec")
+	if len(policy.Spec.MatchConditions) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("matchConditions"),
+			"are not handed to the API server yet, so the policy would judge more than they say: write the condition into the rule, or use match.objectSelector"))
 	}
+	for i, resources := range policy.Spec.Match.Resources {
+		for j, kind := range resources.Kinds {
+			if resources.Group == v1.GroupName && kind != "*" && kind != v1.TrainingJobKind {
+				errs = append(errs, field.NotSupported(path.Child("match", "resources").Index(i).Child("kinds").Index(j), kind, []string{v1.TrainingJobKind}))
+			}
+		}
+	}
+	_, err := policies.Compile(policy)
+	if compileError, ok := errors.AsType[*policies.CompileError](err); ok {
+		return append(errs, compileError.ErrorList()...)
+	}
+	if err != nil {
+		errs = append(errs, field.InternalError(path.Child("rego"), err))
+	}
+	return errs
+}
+
+// warnOfUnjudgedKinds says which kinds a policy names in vain.
+func warnOfUnjudgedKinds(policy *v1.WorkloadPolicy) []fault {
+	var found []fault
+	for i, resources := range policy.Spec.Match.Resources {
+		if resources.Group != v1.GroupName && resources.Group != "*" {
+			found = append(found, fault{
+				field:   field.NewPath("spec", "match", "resources").Index(i).String(),
+				message: fmt.Sprintf("only kinds of %s are judged in the cluster yet: the policy is not asked about %s", v1.GroupName, strings.Join(resources.Kinds, ", ")),
+			})
+		}
+	}
+	return found
 }

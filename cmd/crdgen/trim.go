@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -20,7 +21,8 @@ const maxBytes = 256_000
 // trim splits a stream of CustomResourceDefinitions into manifests by file
 // name, named as controller-gen names them, and drops the descriptions below
 // every field whose Go type belongs to k8s.io/api; the metadata of templates
-// there gets its creationTimestamp. The scheme holds the Go type of every
+// there gets its creationTimestamp, and a template without a schema keys its
+// containers. The scheme holds the Go type of every
 // version. A manifest over maxBytes is an error.
 func trim(stream []byte, scheme *runtime.Scheme) (map[string][]byte, error) {
 	manifests := map[string][]byte{}
@@ -99,6 +101,9 @@ func trimBelow(node map[string]any, typ reflect.Type) {
 	case strings.HasPrefix(typ.PkgPath(), "k8s.io/api/"):
 		dropDescriptions(node, true)
 		knowTimestamps(node)
+		if typ == reflect.TypeFor[corev1.PodTemplateSpec]() && node[preserveUnknown] == true {
+			node["properties"] = keyedContainers()
+		}
 		return
 	}
 	switch typ.Kind() {
@@ -116,6 +121,29 @@ func trimBelow(node map[string]any, typ reflect.Type) {
 			trimBelow(object(node, "properties", name), field.Type)
 		}
 	}
+}
+
+const preserveUnknown = "x-kubernetes-preserve-unknown-fields"
+
+// keyedContainers is all that the schema of a template says that is otherwise
+// left without one: its containers are told apart by name. Without it a list of
+// containers is one value to server-side apply, and since defaults are written
+// into containers, applying an unchanged manifest would be a conflict with
+// whoever applied it first.
+func keyedContainers() map[string]any {
+	list := func() map[string]any {
+		return map[string]any{
+			"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": []any{"name"},
+			"items": map[string]any{
+				"type": "object", preserveUnknown: true, "required": []any{"name"},
+				"properties": map[string]any{"name": map[string]any{"type": "string"}},
+			},
+		}
+	}
+	return map[string]any{"spec": map[string]any{
+		"type": "object", preserveUnknown: true,
+		"properties": map[string]any{"containers": list(), "initContainers": list()},
+	}}
 }
 
 // dropDescriptions removes every description below a schema. The schema's own

@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -139,7 +140,36 @@ func validateTrainingJobUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) 
 		errs = append(errs, field.Invalid(path.Child("gang", "queueName"), is,
 			"queueName cannot change: make a new job instead"))
 	}
+	return append(errs, validateTemplatesUpdate(old, spec, path.Child("roles"))...)
+}
+
+// validateTemplatesUpdate keeps the templates of a job that runs: its pods are
+// of the old one, and only pods that are made later would be of the new. A
+// queue writes into the templates of a suspended job as it releases it.
+func validateTemplatesUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
+	if isSuspended(old) || isSuspended(spec) {
+		return nil
+	}
+	var errs field.ErrorList
+	for i := range spec.Roles {
+		role := &spec.Roles[i]
+		was, same := false, false
+		for j := range old.Roles {
+			if old.Roles[j].Name == role.Name {
+				was = true
+				same = same || equality.Semantic.DeepEqual(&old.Roles[j].Template, &role.Template)
+			}
+		}
+		if was && !same {
+			errs = append(errs, field.Forbidden(path.Index(i).Child("template"),
+				"cannot change while the job is not suspended: suspend it first by runPolicy.suspend, or make a new job"))
+		}
+	}
 	return errs
+}
+
+func isSuspended(spec *v1.TrainingJobSpec) bool {
+	return spec.RunPolicy != nil && spec.RunPolicy.Suspend != nil && *spec.RunPolicy.Suspend
 }
 
 // managedBy takes the name of Penstock itself for what it means: nothing said.

@@ -267,6 +267,15 @@ func TestValidateTrainingJobUpdate(t *testing.T) {
 			}
 		})
 	}
+	running := `spec: {framework: PyTorch, roles: [{name: Master, ` + torch + `}]}`
+	edited := strings.Replace(running, "image: a", "image: b", 1)
+	if errs := validation.ValidateTrainingJob(jobOf(t, running), jobOf(t, running)); len(errs) > 0 {
+		t.Errorf("a running job that does not change is at fault: %v", errs)
+	}
+	want := []string{"spec.roles[0].template: Forbidden: cannot change while the job is not suspended: suspend it first by runPolicy.suspend, or make a new job"}
+	if diff := cmp.Diff(want, words(validation.ValidateTrainingJob(jobOf(t, running), jobOf(t, edited)))); diff != "" {
+		t.Errorf("the template of a running job (-want +got):\n%s", diff)
+	}
 	if errs := validation.ValidateTrainingJob(&v1.TrainingJob{}, nil); len(errs) > 0 {
 		t.Errorf("nothing is at fault: %v", errs)
 	}
