@@ -71,20 +71,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 // BodyWait is given up, or whoever sends one without end would be waited for.
 func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 	// Where there is no connection, as in some tests, there is nothing to bound.
-	// What follows takes the time it is given.
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(BodyWait))
 	var body bytes.Buffer
 	if size := req.ContentLength; size > 0 && size <= MaxBody {
 		body.Grow(int(size) + bytes.MinRead)
 	}
-	if _, err := body.ReadFrom(http.MaxBytesReader(w, req.Body, MaxBody)); err != nil {
-		// The time stays over: before it answers, the server would wait for the
-		// rest of the body.
-		return nil, err
+	_, err := body.ReadFrom(http.MaxBytesReader(w, req.Body, MaxBody))
+	if err == nil {
+		// What follows takes the time it is given. After an error the deadline
+		// stays: the server reads on before it answers.
+		_ = connection.SetReadDeadline(time.Time{})
 	}
-	_ = connection.SetReadDeadline(time.Time{})
-	return body.Bytes(), nil
+	return body.Bytes(), err
 }
 
 // convert converts all objects of a review, or none.

@@ -203,7 +203,7 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		"validating an unknown kind":       {validate, create(t, good, unknown), http.StatusBadRequest},
 		"defaults of what is no object":    {byDefault, create(t, good, noJSON), http.StatusInternalServerError},
 		"validating what is no object":     {validate, create(t, good, noJSON, inOlderVersion), http.StatusInternalServerError},
-		"defaults of an update of nothing": {byDefault, create(t, good, from(t, good), func(request *admissionv1.AdmissionRequest) { request.OldObject.Raw = nil }), http.StatusInternalServerError},
+		"defaults of an update of nothing": {byDefault, create(t, good, from(t, good), func(request *admissionv1.AdmissionRequest) { request.OldObject.Raw = nil }), http.StatusBadRequest},
 		"validating before the policies are loaded": {
 			func(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 				return notLoaded.Validate(t.Context(), request)

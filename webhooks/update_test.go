@@ -47,6 +47,7 @@ func TestValidateUpdate(t *testing.T) {
 			old:    job(pytorch(role("Worker", "", gpus))),
 			object: job(pytorch(role("Worker", "", strings.Replace(gpus, "16", "32", 1)))),
 			want: []string{
+				"spec.roles[0].template: Forbidden: cannot change while the job is not suspended: suspend it first by runPolicy.suspend, or make a new job",
 				"spec.roles[0].template.spec.containers[0].resources.limits[nvidia.com/gpu]: asks for 32 GPUs per pod; at most 8 are allowed: ask for at most 8 GPUs per pod, or use more pods (policy gpu-ceiling)",
 			},
 		},
