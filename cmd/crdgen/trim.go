@@ -101,7 +101,7 @@ func trimBelow(node map[string]any, typ reflect.Type) {
 	case strings.HasPrefix(typ.PkgPath(), "k8s.io/api/"):
 		dropDescriptions(node, true)
 		knowTimestamps(node)
-		if typ == reflect.TypeFor[corev1.PodTemplateSpec]() && node[preserveUnknown] == true {
+		if schemaless, _ := node[preserveUnknown].(bool); schemaless && typ == reflect.TypeFor[corev1.PodTemplateSpec]() {
 			node["properties"] = keyedContainers()
 		}
 		return
