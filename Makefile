@@ -86,7 +86,7 @@ run: build controlplane ## Run a local control plane with Penstock in front of i
 	@exec bin/penstock-local
 
 .PHONY: controlplane
-controlplane: ## Build the control plane's binaries (15 minutes the first time).
+controlplane: ## Build the control plane's binaries (20 minutes the first time).
 	cd test/controlplane && go run ./build
 
 .PHONY: clean
