@@ -6,11 +6,18 @@
 // one table that pairs their fields. Everything else is shared:
 //
 //   - handler.go answers the API server's ConversionReview;
-//   - convert.go converts one object, metadata and status carried as bytes;
-//   - codec.go reads and writes specs with pod templates carried as bytes;
-//   - restore.go keeps what one version cannot say, so that it can come back;
-//   - exact.go is the careful path for whatever a Go type cannot hold;
-//   - path.go maps the path of a field from one version to another.
+//   - convert.go converts one object, which rawobject.go reads and writes with
+//     its parts as bytes, and annotation.go changes the one annotation of;
+//   - kind.go lists the kinds, and codec.go reads and writes their specs with
+//     pod templates carried as bytes: the fast path;
+//   - exact.go is the careful path, over the JSON values of tree.go, for
+//     whatever a Go type cannot hold, and restore.go keeps what one version
+//     cannot say, so that it can come back;
+//   - path.go maps the path of a field from one version to another;
+//   - upstream.go takes upstream's own objects for ours.
+//
+// v1 is called the hub, and every other version a spoke: there are converters
+// between a spoke and the hub only.
 //
 // Conversion runs before any schema was checked. It is pure, total and
 // deterministic: it has no client, no clock and no defaults, fragments and

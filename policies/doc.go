@@ -7,6 +7,20 @@
 // exceptions of the policies found there, the parse of the object into one
 // Rego value that all policies share, and the rules themselves.
 //
+// In the order of a policy's life, the files are:
+//
+//   - policy.go, rule.go, match.go, parameters.go, exceptions.go: what a
+//     WorkloadPolicy is compiled to; reads.go, what its rule looks at;
+//     capabilities.go, what it may call; compileerror.go, what is wrong with it;
+//   - engine.go, snapshot.go, index.go: the policies in force;
+//   - request.go, judge.go: one request, from the index to the verdict;
+//   - input.go, value.go: its objects as one Rego value;
+//   - attempt.go, worker.go, evaluate.go: running rules within their time;
+//   - ratchet.go, verdict.go: what counts of what they found;
+//   - workload.go, devices.go, workloadcall.go, sharedcache.go: the shared
+//     library data.penstock.workload, computed once for all rules. Its Rego
+//     text is the definition, and tests hold these to it.
+//
 // The package is pure. It knows neither HTTP nor the cluster; what it needs
 // of them (namespace labels, the time) is handed in with each request. It must
 // not import controller-runtime, client-go or any other room but api/v1.

@@ -1,0 +1,263 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/config/crd"
+	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+// typed is a kind whose defaults and invariants are functions over its Go type.
+type typed[T any] struct {
+	groupKind schema.GroupKind
+	// schema is that of v1. The API server does not hold requests made in
+	// other versions to it.
+	schema   *validation.Schema
+	defaults func(*T)
+	validate func(old, object *T) field.ErrorList
+	// warn gives what the author should know of an object that is well-formed;
+	// nil for nothing.
+	warn     func(*T) []fault
+	policies bool
+	// nulls says that a null in the spec means something.
+	nulls bool
+}
+
+func newSchema(kind schema.GroupKind) (*validation.Schema, error) {
+	definition, err := crd.Get(kind)
+	if err != nil {
+		return nil, err
+	}
+	return validation.NewSchema(definition, v1.GroupVersion.Version)
+}
+
+func (k *typed[T]) judged() bool { return k.policies }
+
+func (k *typed[T]) warnings(request *admissionv1.AdmissionRequest) []fault {
+	if k.warn == nil {
+		return nil
+	}
+	object := decodeAs[T](request.Object.Raw)
+	if object == nil {
+		return nil
+	}
+	return k.warn(object)
+}
+
+// patch writes the defaults of v1's schema, which the API server writes for
+// requests made in v1 alone, and those of the kind. An update that comes to
+// what is stored already is made to change nothing at all.
+func (k *typed[T]) patch(request *admissionv1.AdmissionRequest) (patch, error) {
+	content, err := decodeContent(request.Object.Raw)
+	if err != nil {
+		return nil, err
+	}
+	before, err := json.Marshal(content["spec"])
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the spec: %w", err)
+	}
+	if !k.nulls {
+		dropNulls(content["spec"])
+	}
+	defaulted, err := k.defaulted(content, madeInHub(request))
+	if err != nil || defaulted == nil {
+		return nil, err
+	}
+	after, err := json.Marshal(defaulted["spec"])
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the spec: %w", err)
+	}
+	var operations patch
+	if string(before) != string(after) {
+		operations = append(operations, operation{Op: "add", Path: "/spec", Value: json.RawMessage(after)})
+	}
+	if request.Operation == admissionv1.Update {
+		old, err := k.comparable(request.OldObject.Raw)
+		if err != nil {
+			return nil, err
+		}
+		if owners := ownersToKeep(old, defaulted); owners != nil {
+			operations = append(operations, operation{Op: "replace", Path: "/metadata/managedFields", Value: owners})
+		}
+	}
+	return operations, nil
+}
+
+// defaulted gives content with every default, or nil where it does not decode:
+// then the API server or validation will say why, and a patch could only hide it.
+func (k *typed[T]) defaulted(content map[string]any, schemaApplied bool) (map[string]any, error) {
+	if !schemaApplied {
+		content = runtime.DeepCopyJSON(content)
+		k.schema.Default(content)
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the object: %w", err)
+	}
+	object := decodeAs[T](raw)
+	if object == nil {
+		return nil, nil
+	}
+	before, err := toContent(object)
+	if err != nil {
+		return nil, err
+	}
+	k.defaults(object)
+	after, err := toContent(object)
+	if err != nil {
+		return nil, err
+	}
+	merged := merge(content["spec"], before["spec"], after["spec"])
+	defaulted := maps.Clone(content)
+	if merged != nil {
+		defaulted["spec"] = merged
+	}
+	return defaulted, nil
+}
+
+func toContent(object any) (map[string]any, error) {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the object: %w", err)
+	}
+	return decodeContent(raw)
+}
+
+// faults are what breaks v1's schema, for requests that the API server does
+// not hold to it, and the invariants of the kind. On update, what was stored
+// already and has not changed is tolerated.
+func (k *typed[T]) faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error) {
+	errs, err := k.errors(ctx, request.OldObject.Raw, request.Object.Raw, madeInHub(request))
+	if err != nil || len(errs) == 0 {
+		return nil, err
+	}
+	if request.Operation == admissionv1.Update {
+		if errs, err = k.untolerated(ctx, request, errs); err != nil {
+			return nil, err
+		}
+	}
+	return toFaults(validation.Distinct(errs)), nil
+}
+
+func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied bool) (field.ErrorList, error) {
+	errs := tooMuchLost(raw)
+	if !schemaApplied {
+		content, err := decodeContent(raw)
+		if err != nil {
+			return nil, err
+		}
+		errs = append(errs, k.schema.Strict(content)...)
+		var old map[string]any
+		if len(oldRaw) > 0 {
+			if old, err = decodeContent(oldRaw); err != nil {
+				return nil, err
+			}
+			k.schema.Prune(old)
+			k.schema.Default(old)
+		}
+		k.schema.Prune(content)
+		errs = append(errs, k.schema.Validate(ctx, old, content)...)
+	}
+	object, old, err := k.decode(raw, oldRaw)
+	if err != nil {
+		if len(errs) == 0 {
+			errs = append(errs, undecodable(err))
+		}
+		return withoutExcuse(errs), nil
+	}
+	k.defaults(object)
+	if old != nil {
+		k.defaults(old)
+	}
+	return append(withoutExcuse(errs), k.validate(old, object)...), nil
+}
+
+// withoutExcuse leaves out the fault that says only that there are others.
+func withoutExcuse(errs field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		return strings.HasPrefix(err.Detail, "some validation rules were not checked")
+	})
+}
+
+func (k *typed[T]) decode(raw, oldRaw []byte) (object, old *T, err error) {
+	object = new(T)
+	if err := decodeTyped(raw, object); err != nil {
+		return nil, nil, err
+	}
+	if len(oldRaw) > 0 {
+		// A stored object that does not decode cannot be compared with.
+		old = decodeAs[T](oldRaw)
+	}
+	return object, old, nil
+}
+
+// decodeAs gives an object as its type, or nil where that cannot hold it.
+func decodeAs[T any](raw []byte) *T {
+	object := new(T)
+	if decodeTyped(raw, object) != nil {
+		return nil
+	}
+	return object
+}
+
+// untolerated leaves out the faults that the stored object has as well.
+func (k *typed[T]) untolerated(ctx context.Context, request *admissionv1.AdmissionRequest, errs field.ErrorList) (field.ErrorList, error) {
+	oldErrs, err := k.errors(ctx, nil, request.OldObject.Raw, madeInHub(request))
+	if err != nil {
+		return nil, err
+	}
+	old, err := k.comparable(request.OldObject.Raw)
+	if err != nil {
+		return nil, err
+	}
+	object, err := k.comparable(request.Object.Raw)
+	if err != nil {
+		return nil, err
+	}
+	return validation.Tolerated(oldErrs, errs, old, object), nil
+}
+
+// comparable gives an object as it would read with all defaults.
+func (k *typed[T]) comparable(raw []byte) (map[string]any, error) {
+	content, err := decodeContent(raw)
+	if err != nil {
+		return nil, err
+	}
+	k.schema.Prune(content)
+	defaulted, err := k.defaulted(content, false)
+	if err != nil || defaulted == nil {
+		return content, err
+	}
+	return defaulted, nil
+}
+
+// madeInHub reports whether the API server has held the request to v1's schema.
+func madeInHub(request *admissionv1.AdmissionRequest) bool {
+	return requestKind(request).GroupVersion() == v1.GroupVersion
+}
+
+// tooMuchLost is the fault of an object that could not be read in another
+// version without dropping fields.
+func tooMuchLost(raw []byte) field.ErrorList {
+	lost := conversion.Lost(raw)
+	if lost <= conversion.MaxLost {
+		return nil
+	}
+	return field.ErrorList{{
+		Type: field.ErrorTypeTooLong, Field: "spec", BadValue: field.OmitValueType{},
+		Detail: fmt.Sprintf("holds %d bytes that only %s can say, and %d is the most that can be kept when it is read in another version: shorten them",
+			lost, v1.GroupVersion, conversion.MaxLost),
+	}}
+}
