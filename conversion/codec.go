@@ -119,33 +119,51 @@ func decodeSpec(raw []byte, spec any) (exact bool, err error) {
 	return c.marks+countMarks(raw[c.gap:]) == 0, nil
 }
 
-// encodeSpec writes a spec as JSON.
-func encodeSpec(spec any) ([]byte, error) {
-	c := codecs.Get().(*codec)
-	defer codecs.Put(c)
-	c.out = c.out[:0]
-	written, err := json.Marshal(spec, c.write)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.Count(written, stand) != len(c.out) {
-		// A value of the spec's own looks like a stand-in.
-		c.inPlace = true
-		defer func() { c.inPlace = false }()
-		return json.Marshal(spec, c.write)
-	}
-	size := len(written)
-	for _, raw := range c.out {
+// A specText is the JSON of a spec that is not put together yet, so that what
+// it carries is copied once, to where it is sent from.
+type specText struct {
+	// written has a stand-in for each carried value.
+	written []byte
+	carried []string
+}
+
+func (t specText) size() int {
+	size := len(t.written)
+	for _, raw := range t.carried {
 		size += len(raw)
 	}
-	whole := make([]byte, 0, size)
-	for _, raw := range c.out {
-		before, after, _ := bytes.Cut(written, stand)
-		whole = append(append(whole, before...), raw...)
-		written = after
+	return size
+}
+
+func (t specText) appendTo(out []byte) []byte {
+	rest := t.written
+	for _, raw := range t.carried {
+		before, after, _ := bytes.Cut(rest, stand)
+		out = append(append(out, before...), raw...)
+		rest = after
 	}
-	clear(c.out)
-	return append(whole, written...), nil
+	return append(out, rest...)
+}
+
+func (t specText) bytes() []byte { return t.appendTo(make([]byte, 0, t.size())) }
+
+// encodeSpec writes a spec as JSON.
+func encodeSpec(spec any) (specText, error) {
+	c := codecs.Get().(*codec)
+	defer codecs.Put(c)
+	c.out = nil
+	written, err := json.Marshal(spec, c.write)
+	if err != nil {
+		return specText{}, err
+	}
+	if bytes.Count(written, stand) == len(c.out) {
+		return specText{written, c.out}, nil
+	}
+	// A value of the spec's own looks like a stand-in.
+	c.inPlace = true
+	defer func() { c.inPlace = false }()
+	written, err = json.Marshal(spec, c.write)
+	return specText{written: written}, err
 }
 
 // countMarks counts what may be a null or an empty value. Counting one too

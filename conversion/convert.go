@@ -38,7 +38,7 @@ func Convert(raw []byte, desired schema.GroupVersion) ([]byte, error) {
 	if err := object.convert(desired); err != nil {
 		return nil, err
 	}
-	return object.encode(), nil
+	return object.appendTo(nil), nil
 }
 
 // convert changes an object to another version of its group.
@@ -73,7 +73,8 @@ func (k *kind) convert(object *rawObject, version string, up bool) error {
 		return &UnknownVersionError{k.groupKind.WithVersion(version)}
 	}
 	kept, metadata := takeAnnotation(object.metadata, v1.RestoreAnnotation)
-	if object.spec == nil && kept == "" {
+	raw := object.rawSpec()
+	if raw == nil && kept == "" {
 		object.metadata = metadata
 		return nil
 	}
@@ -81,17 +82,18 @@ func (k *kind) convert(object *rawObject, version string, up bool) error {
 	if up {
 		half = spoke.up
 	}
-	if kept == "" && object.spec != nil {
-		if converted, exact, err := half.convert(object.spec); err == nil && exact {
-			object.spec, object.metadata = converted, metadata
+	if kept == "" && raw != nil {
+		if converted, exact, err := half.convert(raw); err == nil && exact {
+			object.spec = converted
+			object.metadata = metadata
 			return nil
 		}
 	}
-	spec, lost, err := spoke.convertExactly(object.spec, kept, up)
+	spec, lost, err := spoke.convertExactly(raw, kept, up)
 	if err != nil {
 		return fmt.Errorf("failed to convert %s: %w", k.groupKind, err)
 	}
-	object.spec = spec
+	object.spec = specText{written: spec}
 	object.metadata = putAnnotation(metadata, v1.RestoreAnnotation, lost)
 	return nil
 }
@@ -100,7 +102,7 @@ func (k *kind) convert(object *rawObject, version string, up bool) error {
 // least of it; reading it there keeps them in v1.RestoreAnnotation.
 func Lost(hub []byte) int {
 	object, err := splitObject(hub)
-	if err != nil || len(object.spec) <= MaxLost {
+	if err != nil || object.spec.size() <= MaxLost {
 		return 0 // What is lost is a part of the spec.
 	}
 	kind := kinds[object.gvk().GroupKind()]
@@ -109,7 +111,7 @@ func Lost(hub []byte) int {
 	}
 	most := 0
 	for _, spoke := range kind.spokes {
-		if _, lost, err := spoke.convertExactly(object.spec, "", false); err == nil {
+		if _, lost, err := spoke.convertExactly(object.rawSpec(), "", false); err == nil {
 			most = max(most, len(lost))
 		}
 	}

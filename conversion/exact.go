@@ -58,7 +58,7 @@ func (s *spoke) convertTree(src tree, up bool) (tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	dst, err := parseTree(converted)
+	dst, err := parseTree(converted.bytes())
 	if err != nil {
 		return nil, err
 	}

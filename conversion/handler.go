@@ -87,7 +87,7 @@ func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 }
 
 // convert converts all objects of a review, or none.
-func (h *Handler) convert(review *review) (converted [][]byte, err error) {
+func (h *Handler) convert(review *review) (converted []*rawObject, err error) {
 	at := 0
 	defer func() {
 		if value := recover(); value != nil {
@@ -97,7 +97,7 @@ func (h *Handler) convert(review *review) (converted [][]byte, err error) {
 			converted, err = nil, fmt.Errorf("failed to convert objects[%d]: Penstock panicked; this is a fault in Penstock, not in the object", at)
 		}
 	}()
-	converted = make([][]byte, len(review.objects))
+	converted = make([]*rawObject, len(review.objects))
 	for i, reviewed := range review.objects {
 		at = i
 		if reviewed.err != nil {
@@ -107,7 +107,7 @@ func (h *Handler) convert(review *review) (converted [][]byte, err error) {
 		if err := reviewed.object.convert(review.desired); err != nil {
 			return nil, fmt.Errorf("failed to convert objects[%d]%s to %s: %w", i, describe(&was), review.desired, err)
 		}
-		converted[i] = reviewed.object.encode()
+		converted[i] = reviewed.object
 	}
 	return converted, nil
 }
@@ -191,10 +191,10 @@ func (r *review) read(in *scanner) (desired string, err error) {
 	return desired, err
 }
 
-func encodeResponse(uid string, converted [][]byte, failure error) []byte {
+func encodeResponse(uid string, converted []*rawObject, failure error) []byte {
 	size := 256 + len(uid)
 	for _, object := range converted {
-		size += len(object) + 1
+		size += object.size() + 1
 	}
 	out := append(make([]byte, 0, size), `{"kind":"ConversionReview","apiVersion":"`+reviewVersion+`","response":{"uid":`...)
 	out = appendString(out, uid)
@@ -208,7 +208,7 @@ func encodeResponse(uid string, converted [][]byte, failure error) []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, object...)
+		out = object.appendTo(out)
 	}
 	return append(out, `],"result":{"status":"Success"}}}`...)
 }

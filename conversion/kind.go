@@ -21,9 +21,9 @@ type spoke struct {
 
 // A half is one direction of a spoke over the JSON of specs.
 type half struct {
-	// convert gives the JSON of the converted spec, and whether converting it
-	// back gives exactly raw again.
-	convert func(raw []byte) (converted []byte, exact bool, err error)
+	// convert gives the converted spec, and whether converting it back gives
+	// exactly raw again.
+	convert func(raw []byte) (converted specText, exact bool, err error)
 	// decode gives the error of the first value that the Go type of the source
 	// cannot hold.
 	decode func(raw []byte) error
@@ -56,12 +56,12 @@ func newSpoke[Hub, Spoke any](version string, toHub func(*Spoke, *Hub), fromHub 
 
 func newHalf[Src, Dst any](forth func(*Src, *Dst), back func(*Dst, *Src)) half {
 	return half{
-		convert: func(raw []byte) ([]byte, bool, error) {
+		convert: func(raw []byte) (specText, bool, error) {
 			var src, again Src
 			var dst Dst
 			exact, err := decodeSpec(raw, &src)
 			if err != nil {
-				return nil, false, err
+				return specText{}, false, err
 			}
 			forth(&src, &dst)
 			if exact {

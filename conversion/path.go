@@ -130,7 +130,7 @@ func FieldPaths(kind schema.GroupVersionKind, hub []byte) func(path string) stri
 	if err != nil {
 		return func(path string) string { return path }
 	}
-	spec, err := parseTree(object.spec)
+	spec, err := parseTree(object.rawSpec())
 	if err != nil {
 		spec = nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -95,7 +96,7 @@ func (s *scanner) end() error {
 type rawObject struct {
 	apiVersion, kind string
 	metadata         jsontext.Value
-	spec             jsontext.Value
+	spec             specText
 	// rest are the other members, each as `"name":value`.
 	rest [][]byte
 }
@@ -133,7 +134,7 @@ func (o *rawObject) set(name string, value jsontext.Value) {
 	case name == "metadata":
 		o.metadata = value
 	case name == "spec":
-		o.spec = value
+		o.spec = specText{written: value}
 	default:
 		member := append(appendString(nil, name), ':')
 		o.rest = append(o.rest, append(member, value...))
@@ -150,13 +151,25 @@ func unquote(value jsontext.Value) string {
 	return string(text)
 }
 
-// encode writes the object. The API server refuses one without metadata.
-func (o *rawObject) encode() []byte {
-	size := len(o.metadata) + len(o.spec) + 128
+// rawSpec gives the JSON of the spec, or nil where there is none.
+func (o *rawObject) rawSpec() []byte {
+	if len(o.spec.carried) == 0 {
+		return o.spec.written
+	}
+	return o.spec.bytes()
+}
+
+func (o *rawObject) size() int {
+	size := len(o.metadata) + o.spec.size() + 128
 	for _, member := range o.rest {
 		size += len(member) + 1
 	}
-	out := append(make([]byte, 0, size), `{"apiVersion":`...)
+	return size
+}
+
+// appendTo writes the object. The API server refuses one without metadata.
+func (o *rawObject) appendTo(out []byte) []byte {
+	out = append(slices.Grow(out, o.size()), `{"apiVersion":`...)
 	out = appendString(out, o.apiVersion)
 	out = append(out, `,"kind":`...)
 	out = appendString(out, o.kind)
@@ -166,9 +179,9 @@ func (o *rawObject) encode() []byte {
 	} else {
 		out = append(out, o.metadata...)
 	}
-	if o.spec != nil {
+	if o.spec.written != nil {
 		out = append(out, `,"spec":`...)
-		out = append(out, o.spec...)
+		out = o.spec.appendTo(out)
 	}
 	for _, member := range o.rest {
 		out = append(out, ',')

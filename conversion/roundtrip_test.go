@@ -82,13 +82,13 @@ func convertCarefully(t *testing.T, raw []byte, to schema.GroupVersion) []byte {
 		t.Fatal(err)
 	}
 	kept, metadata := takeAnnotation(object.metadata, v1.RestoreAnnotation)
-	spec, lost, err := trainingJobV1alpha1.convertExactly(object.spec, kept, to.Version == hubVersion)
+	spec, lost, err := trainingJobV1alpha1.convertExactly(object.rawSpec(), kept, to.Version == hubVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
-	object.apiVersion, object.spec = to.String(), spec
+	object.apiVersion, object.spec = to.String(), specText{written: spec}
 	object.metadata = putAnnotation(metadata, v1.RestoreAnnotation, lost)
-	return object.encode()
+	return object.appendTo(nil)
 }
 
 func mustTree(t *testing.T, raw []byte) any {

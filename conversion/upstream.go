@@ -45,5 +45,5 @@ func FromUpstream(raw []byte) ([]byte, error) {
 	}
 	object.apiVersion, object.kind = own.GroupVersion().String(), own.Kind
 	object.rest = nil
-	return object.encode(), nil
+	return object.appendTo(nil), nil
 }
