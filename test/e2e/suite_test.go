@@ -130,6 +130,9 @@ func newNamespace(ctx context.Context) string {
 			GinkgoWriter.Println(out)
 			out, _ = kubectl(ctx, "", "get", "-n", namespace.Name, "tj", "-o", "yaml")
 			GinkgoWriter.Println(out)
+			if log, err := os.ReadFile(manager.LogPath()); err == nil {
+				GinkgoWriter.Println(string(log))
+			}
 		}
 		Expect(k8s.Delete(ctx, namespace)).To(Succeed())
 	})
