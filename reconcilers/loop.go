@@ -31,6 +31,10 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
+// lastWrites bounds the writes of a pass. It is less than what a manager waits
+// for its controllers, 30 s, and than the 15 s of a lease.
+const lastWrites = 10 * time.Second
+
 // loop reconciles the objects of one kind.
 type loop[T plan.Object, S any] struct {
 	kind plan.Kind[T, S]
@@ -84,6 +88,8 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return p.refuse(ctx)
 	}
 	p.result = l.kind.Plan(p.defaulted, p.observed, l.clock.Now())
+	ctx, cancel := uninterrupted(ctx)
+	defer cancel()
 	if err := p.make(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -113,6 +119,14 @@ func (p *pass[T, S]) prepare() bool {
 		p.fault = invalidSpec(faults)
 	}
 	return p.fault == nil
+}
+
+// uninterrupted returns a context that lets a pass write to its end although
+// the process is being stopped. A cancelled call is not a call that was not
+// made: the API server deletes a pod that has ended in two steps, and gives up
+// between them when the caller is gone.
+func uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), lastWrites)
 }
 
 // refuse says why nothing is made of an invalid object. Its children, if it was

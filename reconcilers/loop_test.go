@@ -41,6 +41,8 @@ type bench struct {
 	// at once.
 	mu     sync.Mutex
 	writes []string
+	// onWrite, if set, is called on each of them with its context.
+	onWrite func(context.Context) error
 	// refuse is what creating a pod returns.
 	refuse error
 	// behind makes the cache show no pods; outdated is the job it shows.
@@ -92,28 +94,40 @@ func (b *bench) watchWrites() interceptor.Funcs {
 				return b.refuse
 			}
 			o.SetUID(fixtures.Pod(o.GetName()).UID)
-			b.wrote("create")
+			if err := b.wrote(ctx, "create"); err != nil {
+				return err
+			}
 			return c.Create(ctx, o, opts...)
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.DeleteOption) error {
-			b.wrote("delete")
+			if err := b.wrote(ctx, "delete"); err != nil {
+				return err
+			}
 			return c.Delete(ctx, o, opts...)
 		},
 		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			b.wrote("apply")
+			if err := b.wrote(ctx, "apply"); err != nil {
+				return err
+			}
 			return c.Apply(ctx, o, opts...)
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-			b.wrote("status")
+			if err := b.wrote(ctx, "status"); err != nil {
+				return err
+			}
 			return c.SubResource(sub).Patch(ctx, o, p, opts...)
 		},
 	}
 }
 
-func (b *bench) wrote(verb string) {
+func (b *bench) wrote(ctx context.Context, verb string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.writes = append(b.writes, verb)
+	if b.onWrite != nil {
+		return b.onWrite(ctx)
+	}
+	return nil
 }
 
 // reconcile runs one pass for job a and returns what it asks for and wrote.
@@ -245,6 +259,25 @@ func TestLoopCountsBeforeItDeletes(t *testing.T) {
 	}
 	if got := ptr.Deref(b.job().Status.Restarts, 0); got != 1 {
 		t.Errorf("restarts = %d", got)
+	}
+}
+
+// A manager that is told to stop cancels what is under way; a deletion that the
+// API server gives up half-way would leave a pod that nobody finishes.
+func TestLoopFinishesItsWritesWhenStopped(t *testing.T) {
+	b := newBench(t, fixtures.TrainingJob("a", fixtures.Workers(1), fixtures.Restart(v1.RestartExitCode)))
+	b.reconcile()
+	b.setPod("a-worker-0", fixtures.Failed(137))
+	ctx, stop := context.WithCancel(t.Context())
+	b.onWrite = func(during context.Context) error {
+		stop()
+		return during.Err()
+	}
+	if _, err := b.loop.Reconcile(ctx, ctrl.Request{NamespacedName: key("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.pods(); len(got) != 0 {
+		t.Errorf("pods %v are left", got)
 	}
 }
 
