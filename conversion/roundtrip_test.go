@@ -198,6 +198,8 @@ func randomHubSpec(r *rand.Rand) map[string]any {
 	maybe(r, mpi, "implementation", "Intel", "strange")
 	maybe(r, mpi, "launcher", "LauncherAsWorker", "LauncherOnly", "strange")
 	maybe(r, mpi, "launcherCreation", "AtStartup")
+	maybe(r, mpi, "transport", "SSH", "Exec")
+	maybe(r, mpi, "kubectlImage", "images.example/kubectl:1")
 	maybe(r, mpi, "mainContainer", "mpi", "")
 	maybe(r, spec, "mpi", mpi)
 	return spec

@@ -39,6 +39,8 @@ var trainingJobV1alpha1 = newSpoke("v1alpha1", TrainingJobSpecToHub, TrainingJob
 		{"mpi/launcherCreation", "launcherCreationPolicy"},
 		{"mpi/launcher", "runLauncherAsWorker"},
 		{"mpi/mainContainer", "mainContainer"},
+		{"mpi/transport", ""},
+		{"mpi/kubectlImage", ""},
 	},
 	roles: frameworkMaps{},
 })

@@ -32,7 +32,25 @@ func (p *pass[T, S]) make(ctx context.Context) error {
 			return err
 		}
 	}
+	for _, generated := range p.result.Generate {
+		if err := p.settle(p.generate(ctx, generated)); err != nil {
+			return err
+		}
+	}
 	return p.createAll(ctx, p.result.Create)
+}
+
+// generate fills in and creates a child that has a random part. A failure names
+// the generator and nothing of what it made.
+func (p *pass[T, S]) generate(ctx context.Context, generated plan.Generated) (*fault, error) {
+	generator, ok := p.kind.Generators[generated.Generator]
+	if !ok {
+		return nil, fmt.Errorf("failed to find the generator %q", generated.Generator)
+	}
+	if err := generator(generated.Child); err != nil {
+		return nil, wrap("run generator", generated.Generator, err)
+	}
+	return p.create(ctx, generated.Child)
 }
 
 // settle sorts the errors of making a child: those that stand become the fault

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/workqueue"
@@ -44,9 +45,18 @@ func CacheOptions(children ...plan.Object) map[client.Object]cache.ByObject {
 	ours := labels.SelectorFromSet(labels.Set{v1.ManagedByLabel: v1.ManagedByValue})
 	options := make(map[client.Object]cache.ByObject, len(children))
 	for _, child := range children {
-		options[child] = cache.ByObject{Label: ours, Transform: cache.TransformStripManagedFields()}
+		options[child] = cache.ByObject{Label: ours, Transform: stripChild}
 	}
 	return options
+}
+
+// stripChild drops what nobody reads of a child from the cache: managed fields,
+// and the content of a Secret, which was generated and is none of our business.
+func stripChild(object any) (any, error) {
+	if secret, ok := object.(*corev1.Secret); ok && secret.Labels[v1.ManagedByLabel] == v1.ManagedByValue {
+		secret.Data = nil
+	}
+	return cache.TransformStripManagedFields()(object)
 }
 
 // Setup registers a kind with a manager. The manager's cache must have been

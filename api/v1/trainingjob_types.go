@@ -299,7 +299,16 @@ type LauncherCreation string
 // +kubebuilder:validation:Enum=LauncherOnly;LauncherAsWorker
 type LauncherPlacement string
 
+// MPITransport is how the launcher starts processes in the workers.
+// +kubebuilder:validation:Enum=SSH;Exec
+type MPITransport string
+
 const (
+	// MPISSH is ssh, by a key pair of the job's own; workers run sshd.
+	MPISSH MPITransport = "SSH"
+	// MPIExec is kubectl exec: for images without sshd.
+	MPIExec MPITransport = "Exec"
+
 	// MPIOpenMPI is Open MPI.
 	MPIOpenMPI MPIImplementation = "OpenMPI"
 	// MPIIntel is Intel MPI.
@@ -340,7 +349,7 @@ type MPI struct {
 	SSHAuthMountPath string `json:"sshAuthMountPath,omitempty"`
 
 	// launcherCreation says when the launcher pod is made: AtStartup or
-	// WaitForWorkersReady.
+	// WaitForWorkersReady. WaitForWorkersReady when left out.
 	// +optional
 	LauncherCreation LauncherCreation `json:"launcherCreation,omitempty"`
 
@@ -355,6 +364,19 @@ type MPI struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:MinLength=1
 	MainContainer string `json:"mainContainer,omitempty"`
+
+	// transport is how the launcher starts processes in the workers: SSH, or
+	// Exec for images without sshd. SSH when left out.
+	// +optional
+	Transport MPITransport `json:"transport,omitempty"`
+
+	// kubectlImage is an image with a shell and kubectl, which is copied into
+	// the launcher, for transport Exec. The launcher's own image must hold
+	// kubectl when left out.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MinLength=1
+	KubectlImage string `json:"kubectlImage,omitempty"`
 }
 
 // TrainingJobStatus is what a training job is.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"net/http"
 	"os"
 	"sync/atomic"
@@ -131,11 +130,7 @@ func (o *managerOptions) run(ctx context.Context) error {
 	jobs := training.Kind(defaulting.DefaultTrainingJob, func(job *v1.TrainingJob) field.ErrorList {
 		return validation.ValidateTrainingJob(nil, job)
 	})
-	cached := reconcilers.CacheOptions(jobs.Owns...)
-	if o.certSource == certSourceSelfManaged {
-		maps.Copy(cached, certs.CacheOptions(o.secret()))
-	}
-	mgr, err := ctrl.NewManager(config, o.forManager(scheme, cached, source))
+	mgr, err := ctrl.NewManager(config, o.forManager(scheme, o.cacheOptions(jobs.Owns), source))
 	if err != nil {
 		return fmt.Errorf("failed to make the manager: %w", err)
 	}

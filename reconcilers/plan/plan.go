@@ -39,6 +39,9 @@ type Kind[T Object, S any] struct {
 	Validate func(object T) field.ErrorList
 	// Plan decides what should be. It must not change its arguments.
 	Plan func(object T, observed Observed, now time.Time) Result[S]
+	// Generators fill in what a plan cannot know, by the name that a Generated
+	// child gives.
+	Generators map[string]Generator
 
 	// Status returns the status within an object.
 	Status func(object T) *S
@@ -53,6 +56,19 @@ type Kind[T Object, S any] struct {
 	// CountsOnly says whether two statuses differ in nothing but counts of
 	// pods, so that writing the newer one can wait for more of them.
 	CountsOnly func(before, after *S) bool
+}
+
+// Generator fills in the random part of a child: a key. It is the one thing
+// that a pure Plan cannot do, so Plan only names it; the loop calls it, once,
+// right before it creates the child.
+type Generator func(child Object) error
+
+// Generated is a child with a part that is made at random, once.
+type Generated struct {
+	// Child is all that is known of it beforehand.
+	Child Object
+	// Generator names the one that fills in the rest.
+	Generator string
 }
 
 // Common points to the fields of a status that every kind has.
@@ -85,6 +101,11 @@ type Result[S any] struct {
 	// apply configurations: objects would claim every field that has no value.
 	// They are server-side applied when they differ, in this order.
 	Apply []runtime.ApplyConfiguration
+	// Generate holds children that are to be generated and created, before those
+	// of Create, which may need them. Only the ones that were not observed are
+	// in it. What was generated is never logged, compared or written again: for
+	// a new one the old must be deleted.
+	Generate []Generated
 	// Create holds the children that should exist and never change: pods. Only
 	// the ones that were not observed are in it.
 	Create []Object

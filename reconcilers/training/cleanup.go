@@ -8,14 +8,15 @@ import (
 )
 
 // cleanUp deletes what a finished job leaves, by its cleanPodPolicy and for
-// every way of finishing alike. A service goes with its pod. Under None pods
-// that still run are left running.
+// every way of finishing alike. A service goes with its pod, what else the pods
+// need with those that run. Under None pods that still run are left running.
 func (p *planner) cleanUp() {
 	p.removeAutoscaler("the job has finished")
 	policy := runPolicy(p.job).CleanPodPolicy
 	if policy != v1.CleanPodAll && policy != v1.CleanPodRunning {
 		return
 	}
+	p.removeSupplies("the job has finished")
 	kept := map[string]bool{}
 	for _, pod := range plan.ChildrenOf[*corev1.Pod](p.observed) {
 		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed

@@ -14,6 +14,13 @@ func (e *environment) set(name, value string) {
 	*e = append(*e, corev1.EnvVar{Name: name, Value: value})
 }
 
+// setFrom takes the value from a field of the pod, as the kubelet knows it.
+func (e *environment) setFrom(name, path string) {
+	*e = append(*e, corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path},
+	}})
+}
+
 // into puts the variables into a container. They take the place of the user's
 // variables of the same name, and come first so that the others can refer to
 // them as $(NAME).

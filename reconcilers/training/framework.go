@@ -31,17 +31,18 @@ type framework interface {
 // forgiving is what a framework also implements if it can go on without some of
 // its pods.
 type forgiving interface {
-	// forgives says whether a pod of the role may fail for good without the job
-	// failing.
-	forgives(job *v1.TrainingJob, role v1.RoleName) bool
+	// forgives says whether this pod may fail for good without the job failing.
+	forgives(c *census, m *member) bool
 }
 
-// frameworks holds the frameworks that are built. The others of v1.Framework
-// get a condition that says so.
+// frameworks holds all frameworks of v1.Framework.
 var frameworks = map[v1.Framework]framework{
-	v1.FrameworkPyTorch: pytorch{},
-	v1.FrameworkXGBoost: xgboost{},
-	v1.FrameworkJAX:     jax{},
+	v1.FrameworkPyTorch:      pytorch{},
+	v1.FrameworkTensorFlow:   tensorflow{},
+	v1.FrameworkMPI:          mpi{},
+	v1.FrameworkPaddlePaddle: paddle{},
+	v1.FrameworkXGBoost:      xgboost{},
+	v1.FrameworkJAX:          jax{},
 }
 
 // firstOf returns the first of the named crews that wants any pods.

@@ -3,6 +3,7 @@ package training
 import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -16,11 +17,17 @@ func Kind(defaulter func(*v1.TrainingJob), validator func(*v1.TrainingJob) field
 	return plan.Kind[*v1.TrainingJob, v1.TrainingJobStatus]{
 		Name: "trainingjob",
 		New:  func() *v1.TrainingJob { return &v1.TrainingJob{} },
-		Owns: []plan.Object{&corev1.Pod{}, &corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{}},
+		Owns: []plan.Object{
+			&corev1.Pod{}, &corev1.Service{}, &autoscalingv2.HorizontalPodAutoscaler{},
+			// What MPI needs; see supplies.go.
+			&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
+		},
 
 		Default:  defaulter,
 		Validate: validator,
 		Plan:     Plan,
+
+		Generators: map[string]plan.Generator{sshKeyGenerator: generateSSHKey},
 
 		Status: func(job *v1.TrainingJob) *v1.TrainingJobStatus { return &job.Status },
 		Common: func(status *v1.TrainingJobStatus) plan.Common {

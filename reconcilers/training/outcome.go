@@ -42,12 +42,10 @@ func (p *planner) judge() *verdict {
 
 // podFailed fails the job for a pod that has failed for good.
 func (p *planner) podFailed() *verdict {
+	forgiving, _ := p.framework.(forgiving)
 	for _, crew := range p.census.crews {
-		if f, ok := p.framework.(forgiving); ok && f.forgives(p.job, crew.role.Name) {
-			continue
-		}
 		for _, m := range crew.members {
-			if m.failedForGood() {
+			if m.failedForGood() && (forgiving == nil || !forgiving.forgives(p.census, m)) {
 				return failure(v1.TrainingJobPodFailedReason, fmt.Sprintf(
 					"pod %s %s, and restartPolicy %s does not restart it", m.pod.Name, m.ending(), m.role.RestartPolicy))
 			}

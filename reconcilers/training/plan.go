@@ -84,6 +84,7 @@ func (p *planner) planActive() {
 		return
 	}
 	p.planServices()
+	p.planSupplies()
 	p.planPods()
 	p.planAutoscaler()
 	p.setCounts()

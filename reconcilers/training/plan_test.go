@@ -236,13 +236,6 @@ func TestPlan(t *testing.T) {
 			pods: []*corev1.Pod{fixtures.Pod("a-worker-0", fixtures.Succeeded()), fixtures.Pod("a-worker-1", fixtures.Running())},
 			want: outcome{Phase: v1.PhaseRunning, Ready: "2/2"},
 		},
-		"a framework that is not built gets a condition and no pods": {
-			job: fixtures.TrainingJob("a", func(job *v1.TrainingJob) { job.Spec.Framework = v1.FrameworkMPI }),
-			want: outcome{
-				Phase: v1.PhasePending, Reason: v1.TrainingJobFrameworkUnsupportedReason,
-				Message: "framework MPI is not supported by this version of Penstock: no pods are made",
-			},
-		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -305,6 +298,9 @@ func TestPlanChildren(t *testing.T) {
 			children := make([]any, 0, len(result.Apply)+len(result.Create))
 			for _, child := range result.Apply {
 				children = append(children, child)
+			}
+			for _, generated := range result.Generate {
+				children = append(children, generated)
 			}
 			for _, child := range result.Create {
 				children = append(children, child)

@@ -20,6 +20,7 @@ func (p *planner) planPods() {
 	for _, crew := range p.census.crews {
 		for _, m := range crew.members {
 			switch {
+			case m.state == missing && p.awaits(m):
 			case m.state == missing:
 				p.result.Create = append(p.result.Create, p.newPod(m))
 				created++
@@ -41,6 +42,12 @@ func (p *planner) planPods() {
 	if created > 0 {
 		p.event(podsCreated(created))
 	}
+}
+
+// awaits says whether the pod of a member has to wait for others.
+func (p *planner) awaits(m *member) bool {
+	f, ok := p.framework.(awaiting)
+	return ok && f.awaits(p.census, m) != ""
 }
 
 // newPod returns the pod of a member, from its role's template.

@@ -39,12 +39,12 @@ const DefaultSSHAuthMountPath = "/root/.ssh"
 //	mpi.slotsPerWorker            1                                            MPI2
 //	mpi.implementation            OpenMPI                                      MPI2
 //	mpi.sshAuthMountPath          /root/.ssh                                   MPI2
-//	mpi.launcherCreation          AtStartup                                    MPI2
+//	mpi.launcherCreation          WaitForWorkersReady                          ours: an early launcher fails
 //	mpi.launcher                  LauncherOnly                                 MPI2
 //
 // Left out on purpose: backoffLimit, deadlines and gang, where absence means
-// something; rendezvous and topology, which v1alpha1 cannot say or which need
-// no spelling out.
+// something; rendezvous, topology, mpi.transport and runPolicy.restart, which
+// v1alpha1 cannot say or which need no spelling out.
 func DefaultTrainingJob(job *v1.TrainingJob) {
 	if job == nil || !job.Spec.Framework.Known() {
 		return
@@ -94,7 +94,7 @@ func defaultFrameworkBlock(spec *v1.TrainingJobSpec) {
 		setDefault(&spec.MPI.SlotsPerWorker, 1)
 		setEmpty(&spec.MPI.Implementation, v1.MPIOpenMPI)
 		setEmpty(&spec.MPI.SSHAuthMountPath, DefaultSSHAuthMountPath)
-		setEmpty(&spec.MPI.LauncherCreation, v1.LauncherAtStartup)
+		setEmpty(&spec.MPI.LauncherCreation, v1.LauncherWaitForWorkersReady)
 		setEmpty(&spec.MPI.Launcher, v1.LauncherOnly)
 	}
 }

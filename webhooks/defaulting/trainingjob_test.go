@@ -69,7 +69,7 @@ roles:
 			want: `
 framework: MPI
 runPolicy: {suspend: false, cleanPodPolicy: None}
-mpi: {slotsPerWorker: 1, implementation: OpenMPI, sshAuthMountPath: /root/.ssh, launcherCreation: AtStartup, launcher: LauncherOnly}
+mpi: {slotsPerWorker: 1, implementation: OpenMPI, sshAuthMountPath: /root/.ssh, launcherCreation: WaitForWorkersReady, launcher: LauncherOnly}
 roles:
 - {name: Launcher, replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: mpi, image: a}]}}}
 - {name: Worker, replicas: 1, restartPolicy: Never, template: {spec: {containers: [{name: mpi, image: a}]}}}
@@ -137,7 +137,7 @@ roles: [{name: Worker, replicas: 1, restartPolicy: OnFailure, template: {spec: {
 			spec: `
 framework: MPI
 runPolicy: {suspend: false, cleanPodPolicy: None}
-mpi: {slotsPerWorker: 1, implementation: OpenMPI, sshAuthMountPath: /root/.ssh, launcherCreation: AtStartup, launcher: LauncherOnly}
+mpi: {slotsPerWorker: 1, implementation: OpenMPI, sshAuthMountPath: /root/.ssh, launcherCreation: WaitForWorkersReady, launcher: LauncherOnly}
 roles:
 - {name: Launcher, replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: mpi, image: a}]}}}
 - {name: launcher, template: {spec: {containers: [{name: mpi, image: a}]}}}
@@ -145,7 +145,7 @@ roles:
 			want: `
 framework: MPI
 runPolicy: {suspend: false, cleanPodPolicy: None}
-mpi: {slotsPerWorker: 1, implementation: OpenMPI, sshAuthMountPath: /root/.ssh, launcherCreation: AtStartup, launcher: LauncherOnly}
+mpi: {slotsPerWorker: 1, implementation: OpenMPI, sshAuthMountPath: /root/.ssh, launcherCreation: WaitForWorkersReady, launcher: LauncherOnly}
 roles:
 - {name: Launcher, replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: mpi, image: a}]}}}
 `,
@@ -160,7 +160,7 @@ roles:
 			want: `
 framework: MPI
 runPolicy: {suspend: false, cleanPodPolicy: None}
-mpi: {slotsPerWorker: 1, implementation: OpenMPI, sshAuthMountPath: /root/.ssh, launcherCreation: AtStartup, launcher: LauncherOnly}
+mpi: {slotsPerWorker: 1, implementation: OpenMPI, sshAuthMountPath: /root/.ssh, launcherCreation: WaitForWorkersReady, launcher: LauncherOnly}
 roles:
 - {name: Launcher, replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: mpi, image: a}]}}}
 - {name: Launcher, replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: mpi, image: b}]}}}
