@@ -173,7 +173,9 @@ func randomHubSpec(r *rand.Rand) map[string]any {
 	if roles == nil && spec["roles"] != nil {
 		spec["roles"] = []any{}
 	}
-	maybe(r, spec, "runPolicy", randomRunPolicy(r))
+	policy := randomRunPolicy(r)
+	maybe(r, policy, "restart", "Gang", "Pod", "strange")
+	maybe(r, spec, "runPolicy", policy)
 	maybe(r, spec, "gang", randomGang(r, "queueName", "priorityClassName", "scheduler"), map[string]any{"topology": map[string]any{"preferred": "zone"}})
 	elastic := map[string]any{}
 	maybe(r, elastic, "replicas", 2, 3)

@@ -17,6 +17,7 @@ var trainingJobV1alpha1 = newSpoke("v1alpha1", TrainingJobSpecToHub, TrainingJob
 		{"gang/scheduler", ""},
 		{"gang/topology", ""},
 		{"gang", "runPolicy/schedulingPolicy"},
+		{"runPolicy/restart", ""},
 		{"runPolicy", "runPolicy"},
 		{"elastic/minReplicas", "elasticPolicy/minReplicas"},
 		{"elastic/maxReplicas", "elasticPolicy/maxReplicas"},

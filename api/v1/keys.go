@@ -13,6 +13,9 @@ const (
 	RoleLabel = "penstock.dev/role"
 	// IndexLabel holds the index of a pod within its role, from 0.
 	IndexLabel = "penstock.dev/index"
+	// AttemptLabel holds which attempt a pod is of, from 0, where the pods of a
+	// workload are restarted all together.
+	AttemptLabel = "penstock.dev/attempt"
 )
 
 // Annotations that Penstock reads or writes.

@@ -91,6 +91,18 @@ const (
 	CleanPodNone CleanPodPolicy = "None"
 )
 
+// RestartScope says how much is restarted when a pod fails.
+// +kubebuilder:validation:Enum=Pod;Gang
+type RestartScope string
+
+const (
+	// RestartPod restarts the pod that failed and leaves its peers running.
+	RestartPod RestartScope = "Pod"
+	// RestartGang replaces every pod of the workload when one fails or is
+	// lost, once all old ones are gone.
+	RestartGang RestartScope = "Gang"
+)
+
 // RunPolicy bounds how long and how often a workload runs.
 // +kubebuilder:validation:MinProperties=0
 type RunPolicy struct {
@@ -111,6 +123,14 @@ type RunPolicy struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
+
+	// restart says how much is restarted when a pod fails and its role's
+	// restartPolicy restarts it: Pod, or Gang for the workload as a whole, as
+	// collective frameworks need whose processes cannot join again one by one.
+	// A restart of the gang counts once against backoffLimit. Pod when left
+	// out. It can change while the workload is suspended.
+	// +optional
+	Restart RestartScope `json:"restart,omitempty"`
 
 	// ttlSecondsAfterFinished is how long the finished workload is kept, in
 	// seconds, before it is deleted; for ever when left out.
@@ -231,6 +251,15 @@ type RoleStatus struct {
 	// workload runs and starts anew when it is resumed.
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
+
+	// completedIndexes are the indices of the pods that have done their work,
+	// as in the status of a batch/v1 Job: 0,3-5. They are not run again when
+	// their pods are deleted. Of roles whose pods serve the others until the
+	// end there are none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100000
+	CompletedIndexes string `json:"completedIndexes,omitempty"`
 
 	// observed holds how many restarts of each existing pod are already in
 	// restarts, so that what was counted once is never counted again: those in

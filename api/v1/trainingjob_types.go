@@ -425,6 +425,13 @@ type TrainingJobStatus struct {
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
 
+	// attempt is how often all pods were replaced together, for
+	// runPolicy.restart Gang. Pods carry it as a label; those of an earlier
+	// attempt are old.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Attempt *int32 `json:"attempt,omitempty"`
+
 	// elastic is what the scale subresource shows.
 	// +optional
 	Elastic *ElasticStatus `json:"elastic,omitempty"`
@@ -453,8 +460,9 @@ const (
 	// JobSuspended, JobSucceeded, JobFailed.
 	TrainingJobRunningCondition = "Running"
 	// TrainingJobRestartingCondition is True while a failed pod is being
-	// replaced, until all pods run again. Reasons for True: PodFailed. For
-	// False: the reason of the Running condition.
+	// replaced, until all pods run again. Reasons for True: PodFailed, and
+	// GangRestarting where all pods are replaced for one. For False: the reason
+	// of the Running condition.
 	TrainingJobRestartingCondition = "Restarting"
 	// TrainingJobSuspendedCondition is True while the job is suspended.
 	// Reasons: JobSuspended, JobResumed.
@@ -480,6 +488,7 @@ const (
 	TrainingJobRunningReason              = "JobRunning"
 	TrainingJobPodsPendingReason          = "PodsPending"
 	TrainingJobRestartingReason           = "JobRestarting"
+	TrainingJobGangRestartingReason       = "GangRestarting"
 	TrainingJobSuspendedReason            = "JobSuspended"
 	TrainingJobResumedReason              = "JobResumed"
 	TrainingJobSucceededReason            = "JobSucceeded"

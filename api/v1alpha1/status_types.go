@@ -42,6 +42,10 @@ type TrainingJobStatus struct {
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
 
+	// attempt is how often all pods were replaced together.
+	// +optional
+	Attempt *int32 `json:"attempt,omitempty"`
+
 	// elastic is what the scale subresource shows.
 	// +optional
 	Elastic *ElasticStatus `json:"elastic,omitempty"`
@@ -76,6 +80,10 @@ type RoleStatus struct {
 	// restarts is how often pods of this role were restarted.
 	// +optional
 	Restarts *int32 `json:"restarts,omitempty"`
+
+	// completedIndexes are the indices of the pods that have done their work.
+	// +optional
+	CompletedIndexes string `json:"completedIndexes,omitempty"`
 
 	// observed holds the restart count last seen of each pod.
 	// +optional

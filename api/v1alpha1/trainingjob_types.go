@@ -47,6 +47,7 @@ type TrainingJobList struct {
 // replica specs is set; it says which framework the job runs in.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.pytorchReplicaSpecs), has(self.tfReplicaSpecs), has(self.mpiReplicaSpecs), has(self.paddleReplicaSpecs), has(self.xgbReplicaSpecs), has(self.jaxReplicaSpecs)].exists_one(x, x)",message="exactly one of pytorchReplicaSpecs, tfReplicaSpecs, mpiReplicaSpecs, paddleReplicaSpecs, xgbReplicaSpecs and jaxReplicaSpecs must be set: it says which framework the job runs in"
+// +kubebuilder:validation:XValidation:rule="!has(self.nprocPerNode) || !has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode)",fieldPath=".elasticPolicy.nProcPerNode",message="nProcPerNode is the older form of nprocPerNode: keep nprocPerNode only"
 type TrainingJobSpec struct {
 	// runPolicy bounds how long and how often the job runs.
 	// +optional

@@ -564,6 +564,11 @@ func (in *TrainingJobStatus) DeepCopyInto(out *TrainingJobStatus) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.Attempt != nil {
+		in, out := &in.Attempt, &out.Attempt
+		*out = new(int32)
+		**out = **in
+	}
 	if in.Elastic != nil {
 		in, out := &in.Elastic, &out.Elastic
 		*out = new(ElasticStatus)

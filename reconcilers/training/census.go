@@ -19,6 +19,12 @@ type census struct {
 	crews []*crew
 	// strays are pods that belong to no role of the job any more.
 	strays []*corev1.Pod
+	// old are the pods of an earlier attempt of the gang, which hold the names
+	// of the new ones.
+	old []*corev1.Pod
+	// ahead says that there is a pod of a later attempt than the status knows
+	// of, so that the status is outdated.
+	ahead bool
 }
 
 // crew is the pods of one role.
@@ -55,6 +61,9 @@ func takeCensus(job *v1.TrainingJob, f framework, pods []*corev1.Pod) *census {
 	for _, pod := range pods {
 		c.place(pod)
 	}
+	for _, crew := range c.crews {
+		c.recall(crew)
+	}
 	return c
 }
 
@@ -87,6 +96,10 @@ func (c *census) place(pod *corev1.Pod) {
 			continue
 		case index >= crew.wanted():
 			crew.surplus = append(crew.surplus, pod)
+		case gangRestarts(c.job) && attemptOf(pod) != attempt(&c.job.Status):
+			crew.members[index].pod, crew.members[index].state = pod, terminating
+			c.old = append(c.old, pod)
+			c.ahead = c.ahead || attemptOf(pod) > attempt(&c.job.Status)
 		default:
 			m := crew.members[index]
 			m.pod, m.condition = pod, examine(pod, c.container())

@@ -25,6 +25,25 @@ func podReplaced(m *member) plan.Event {
 	return plan.Event{Type: corev1.EventTypeWarning, Reason: "PodReplaced", Action: "ReplacePod", Message: message}
 }
 
+func gangRestarted(cause *gangCause) plan.Event {
+	name, what := cause.member.role.Name, "was deleted"
+	switch {
+	case cause.member.pod == nil:
+	case cause.lost && cause.member.state == failed:
+		what = "was lost with its node"
+	case !cause.lost:
+		what = cause.member.ending()
+	}
+	counted := ""
+	if cause.lost {
+		counted = ", which is not counted as a restart"
+	}
+	return plan.Event{
+		Type: corev1.EventTypeWarning, Reason: "GangRestarted", Action: "RestartGang",
+		Message: fmt.Sprintf("The pod of %s %d %s: all pods are replaced%s", name, cause.member.index, what, counted),
+	}
+}
+
 func jobSucceeded(message string) plan.Event {
 	return plan.Event{Type: corev1.EventTypeNormal, Reason: "JobSucceeded", Action: "FinishJob", Message: message}
 }

@@ -35,6 +35,12 @@ type forgiving interface {
 	forgives(c *census, m *member) bool
 }
 
+// serving is what a framework also implements if pods of a role work for the
+// others until the job ends, and have no end of their own that counts.
+type serving interface {
+	serves(role v1.RoleName) bool
+}
+
 // frameworks holds all frameworks of v1.Framework.
 var frameworks = map[v1.Framework]framework{
 	v1.FrameworkPyTorch:      pytorch{},

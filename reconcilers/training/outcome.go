@@ -31,11 +31,14 @@ func (p *planner) judge() *verdict {
 			message:   fmt.Sprintf("the pods of role %s have succeeded", p.framework.leads(p.census).role.Name),
 		}
 	}
-	if v := p.podFailed(); v != nil {
-		return v
-	}
-	if v := p.backoffLimitExceeded(); v != nil {
-		return v
+	// What fails when a gang loses a member fails for that.
+	if cause := p.gangBreak(); cause == nil || !cause.lost {
+		if v := p.podFailed(); v != nil {
+			return v
+		}
+		if v := p.backoffLimitExceeded(); v != nil {
+			return v
+		}
 	}
 	return p.deadlineExceeded()
 }

@@ -56,6 +56,8 @@ type planner struct {
 	result plan.Result[v1.TrainingJobStatus]
 	// deleting holds what the result deletes.
 	deleting map[types.UID]bool
+	// gangRestarting says that all pods are being replaced.
+	gangRestarting bool
 }
 
 func newPlanner(job *v1.TrainingJob, observed plan.Observed, now time.Time) *planner {

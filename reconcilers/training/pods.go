@@ -16,6 +16,9 @@ import (
 // and removes those that are too many. A pod that is being deleted is waited
 // for: its successor has the same name.
 func (p *planner) planPods() {
+	if p.restartGang() {
+		return
+	}
 	created := 0
 	for _, crew := range p.census.crews {
 		for _, m := range crew.members {
@@ -63,7 +66,10 @@ func (p *planner) newPod(m *member) *corev1.Pod {
 		},
 		Spec: template.Spec,
 	}
-	pod.Spec.RestartPolicy = podRestartPolicy(m.role.RestartPolicy)
+	pod.Spec.RestartPolicy = podRestartPolicy(p.job, m.role.RestartPolicy)
+	if gangRestarts(p.job) {
+		pod.Labels[v1.AttemptLabel] = itoa(attempt(p.status))
+	}
 	if pod.Spec.HostNetwork && pod.Spec.DNSPolicy == "" {
 		// With the node's own resolver the pod would not find its peers.
 		pod.Spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
@@ -76,9 +82,13 @@ func (p *planner) newPod(m *member) *corev1.Pod {
 	return pod
 }
 
-// podRestartPolicy is what the kubelet shall do. Where exit codes decide, the
-// kubelet must not restart anything: it would not look at them.
-func podRestartPolicy(policy v1.RestartPolicy) corev1.RestartPolicy {
+// podRestartPolicy is what the kubelet shall do. Where exit codes decide it must
+// not restart anything, as it would not look at them; nor where all pods are
+// restarted together, as it knows of one only.
+func podRestartPolicy(job *v1.TrainingJob, policy v1.RestartPolicy) corev1.RestartPolicy {
+	if gangRestarts(job) {
+		return corev1.RestartPolicyNever
+	}
 	switch policy {
 	case v1.RestartAlways:
 		return corev1.RestartPolicyAlways

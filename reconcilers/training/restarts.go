@@ -87,6 +87,10 @@ func (p *planner) backoffLimitExceeded() *verdict {
 			}
 		}
 	}
+	if gangRestarts(p.job) {
+		// All pods that have failed are replaced by one restart.
+		needed = min(needed, 1)
+	}
 	if done+needed <= *limit {
 		return nil
 	}

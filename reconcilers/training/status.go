@@ -27,6 +27,7 @@ func (p *planner) setCounts() {
 		status.Succeeded = new(crew.count(succeeded))
 		status.Failed = new(crew.failedForGood())
 		status.Restarts = new(ptr.Deref(status.Restarts, 0))
+		status.CompletedIndexes = p.completed(crew)
 		restarts += *status.Restarts
 		roles = append(roles, *status)
 	}
@@ -53,7 +54,12 @@ func (p *planner) setElastic() {
 		p.status.Elastic = nil
 		return
 	}
-	there := int32(len(crew.pods())) - crew.count(terminating)
+	var there int32
+	for _, pod := range crew.pods() {
+		if pod.DeletionTimestamp == nil {
+			there++
+		}
+	}
 	p.status.Elastic = &v1.ElasticStatus{Replicas: new(there), Selector: roleSelector(p.job, v1.RoleWorker)}
 }
 
@@ -87,13 +93,17 @@ func (p *planner) countRemaining() {
 func (p *planner) setProgress() {
 	lead := p.framework.leads(p.census)
 	runs := lead != nil && lead.count(active) > 0
-	restarting := p.census.any((*member).replaced) ||
+	restarting := p.gangRestarting || p.census.any((*member).replaced) ||
 		(isTrue(p.status.Conditions, v1.TrainingJobRestartingCondition) && !p.recovered(runs))
 	switch {
 	case restarting:
 		p.status.Phase = v1.PhaseRestarting
-		p.setCondition(v1.TrainingJobRunningCondition, metav1.ConditionFalse, v1.TrainingJobRestartingReason, "a failed pod is being replaced")
-		p.setCondition(v1.TrainingJobRestartingCondition, metav1.ConditionTrue, v1.TrainingJobPodFailedReason, "a failed pod is being replaced")
+		reason, message := v1.TrainingJobPodFailedReason, "a failed pod is being replaced"
+		if gangRestarts(p.job) {
+			reason, message = v1.TrainingJobGangRestartingReason, "a pod failed or was lost: all pods are being replaced"
+		}
+		p.setCondition(v1.TrainingJobRunningCondition, metav1.ConditionFalse, v1.TrainingJobRestartingReason, message)
+		p.setCondition(v1.TrainingJobRestartingCondition, metav1.ConditionTrue, reason, message)
 	case runs:
 		p.status.Phase = v1.PhaseRunning
 		p.setCondition(v1.TrainingJobRunningCondition, metav1.ConditionTrue, v1.TrainingJobRunningReason,
@@ -181,6 +191,7 @@ func withoutCounts(status *v1.TrainingJobStatus) *v1.TrainingJobStatus {
 	for i := range status.Roles {
 		role := &status.Roles[i]
 		role.Active, role.Ready, role.Succeeded, role.Failed = nil, nil, nil, nil
+		role.CompletedIndexes = ""
 	}
 	return status
 }

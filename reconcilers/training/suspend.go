@@ -22,6 +22,7 @@ func (p *planner) planSuspended() {
 	for i := range p.status.Roles {
 		role := &p.status.Roles[i]
 		role.Active, role.Ready, role.Succeeded, role.Failed = ptr.To[int32](0), ptr.To[int32](0), ptr.To[int32](0), ptr.To[int32](0)
+		role.CompletedIndexes = ""
 	}
 	p.setRolesReady()
 	if !isTrue(p.status.Conditions, v1.TrainingJobSuspendedCondition) {

@@ -38,8 +38,7 @@ func validateFramework(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorLi
 	if spec.PyTorch != nil {
 		errs = append(errs, validateProcesses(spec.PyTorch.ProcessesPerNode, path.Child("pytorch", "processesPerNode"))...)
 	}
-	errs = append(errs, validateMainContainer(spec, path.Child("mpi", "mainContainer"))...)
-	return errs
+	return append(errs, validateMPI(spec, path)...)
 }
 
 // validateProcesses accepts what torchrun accepts for --nproc-per-node. The

@@ -99,6 +99,7 @@ func validateLeader(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList 
 			workers += wantedReplicas(spec, role)
 		}
 		if !spec.Framework.Leads(name) {
+			errs = append(errs, validateFollower(spec, role, rolePath.Child("replicas"))...)
 			continue
 		}
 		word := leaderWords[name]
@@ -125,6 +126,18 @@ func validateLeader(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList 
 			"no pod would decide when the job has succeeded: add %s with 1 replica", leadersOf(spec.Framework))))
 	}
 	return errs
+}
+
+// validateFollower refuses a role of no pods where upstream does: PyTorch by its
+// webhook, MPI by the controller of v2beta1.
+func validateFollower(spec *v1.TrainingJobSpec, role *v1.Role, path *field.Path) field.ErrorList {
+	if scales(spec, role) || spec.Framework != v1.FrameworkPyTorch && spec.Framework != v1.FrameworkMPI {
+		return nil
+	}
+	if count := wantedReplicas(spec, role); count < 1 {
+		return field.ErrorList{field.Invalid(path, count, fmt.Sprintf("must be at least 1: remove role %s, or suspend the job to free its pods", role.Name))}
+	}
+	return nil
 }
 
 func leadersOf(framework v1.Framework) string {

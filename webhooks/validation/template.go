@@ -61,31 +61,6 @@ func validateFrameworkContainer(framework v1.Framework, containers []corev1.Cont
 		"must be %s in one container: port, environment and exit code hang on that name; rename the container that trains", want))}
 }
 
-// validateMainContainer looks for spec.mpi.mainContainer in all roles: launcher
-// and workers may be of different images, with different containers.
-func validateMainContainer(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
-	if spec.Framework != v1.FrameworkMPI || spec.MPI == nil || spec.MPI.MainContainer == "" {
-		return nil
-	}
-	var names []string
-	for i := range spec.Roles {
-		for _, container := range spec.Roles[i].Template.Spec.Containers {
-			if container.Name == spec.MPI.MainContainer {
-				return nil
-			}
-			names = append(names, container.Name)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	fix := "name a container of the roles' templates"
-	if near := nearest(spec.MPI.MainContainer, names); near != "" {
-		fix = fmt.Sprintf("did you mean %s?", near)
-	}
-	return field.ErrorList{field.Invalid(path, spec.MPI.MainContainer, "is no container of any role: "+fix)}
-}
-
 func validateContainer(container *corev1.Container, seen, volumes map[string]bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch {

@@ -43,6 +43,7 @@ func ValidateTrainingJob(old, job *v1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateRunPolicy(spec.RunPolicy, path.Child("runPolicy"))...)
 	errs = append(errs, validateGang(spec, path.Child("gang"))...)
 	errs = append(errs, validateElastic(spec, path)...)
+	errs = append(errs, validateRestart(spec, path.Child("roles"))...)
 	if old != nil {
 		errs = append(errs, validateTrainingJobUpdate(&old.Spec, spec, path)...)
 	}
@@ -140,6 +141,10 @@ func validateTrainingJobUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) 
 		errs = append(errs, field.Invalid(path.Child("gang", "queueName"), is,
 			"queueName cannot change: make a new job instead"))
 	}
+	if isSuspended(old) || isSuspended(spec) {
+		return errs
+	}
+	errs = append(errs, validateRestartUpdate(old, spec, path)...)
 	return append(errs, validateTemplatesUpdate(old, spec, path.Child("roles"))...)
 }
 
@@ -147,9 +152,6 @@ func validateTrainingJobUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) 
 // of the old one, and only pods that are made later would be of the new. A
 // queue writes into the templates of a suspended job as it releases it.
 func validateTemplatesUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
-	if isSuspended(old) || isSuspended(spec) {
-		return nil
-	}
 	var errs field.ErrorList
 	for i := range spec.Roles {
 		role := &spec.Roles[i]
@@ -161,8 +163,7 @@ func validateTemplatesUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) fi
 			}
 		}
 		if was && !same {
-			errs = append(errs, field.Forbidden(path.Index(i).Child("template"),
-				"cannot change while the job is not suspended: suspend it first by runPolicy.suspend, or make a new job"))
+			errs = append(errs, field.Forbidden(path.Index(i).Child("template"), whileRunning))
 		}
 	}
 	return errs

@@ -57,7 +57,42 @@ func TestValidateTrainingJob(t *testing.T) {
 			job: `spec: {framework: JAX, roles: [{name: Worker, template: {spec: {containers: [{name: log, image: b}, {name: jax, image: a}]}}}]}`,
 		},
 		"a worker role without pods beside a master": {
-			job: `spec: {framework: PyTorch, roles: [{name: Master, ` + torch + `}, {name: Worker, replicas: 0, ` + torch + `}]}`,
+			job:  `spec: {framework: PyTorch, roles: [{name: Master, ` + torch + `}, {name: Worker, replicas: 0, ` + torch + `}]}`,
+			want: []string{`spec.roles[1].replicas: Invalid value: 0: must be at least 1: remove role Worker, or suspend the job to free its pods`},
+		},
+		"a worker role without pods beside a chief": {
+			job: `spec: {framework: TensorFlow, roles: [{name: Chief, ` + tensor + `}, {name: Worker, replicas: 0, ` + tensor + `}]}`,
+		},
+		"a role that always restarts in a gang": {
+			job: `spec: {framework: PyTorch, runPolicy: {restart: Gang}, roles: [{name: Worker, restartPolicy: Always, ` + torch + `}]}`,
+			want: []string{`spec.roles[0].restartPolicy: Invalid value: "Always": must not be Always where runPolicy.restart is Gang: ` +
+				`a pod that has succeeded would restart all others; write OnFailure`},
+		},
+		"kubectl for ssh": {
+			job:  `spec: {framework: MPI, mpi: {kubectlImage: k}, roles: [{name: Launcher, ` + mpi + `}]}`,
+			want: []string{`spec.mpi.kubectlImage: Forbidden: is only for transport Exec: remove it or set transport`},
+		},
+		"ssh keys at a relative path": {
+			job: `spec: {framework: MPI, mpi: {sshAuthMountPath: .ssh/}, roles: [{name: Launcher, ` + mpi + `}]}`,
+			want: []string{`spec.mpi.sshAuthMountPath: Invalid value: ".ssh/": must be an absolute path without a colon, a dot or a slash at its end: ` +
+				`write it as /root/.ssh`},
+		},
+		"ssh keys over the hosts": {
+			job: `spec: {framework: MPI, mpi: {sshAuthMountPath: /etc/mpi}, roles: [{name: Launcher, ` + mpi + `}]}`,
+			want: []string{`spec.mpi.sshAuthMountPath: Invalid value: "/etc/mpi": is where something else is mounted: ` +
+				`use the .ssh directory of the user that runs sshd`},
+		},
+		"a volume and mounts that collide with the job's own": {
+			job: `spec: {framework: MPI, roles: [{name: Launcher, template: {spec: {volumes: [{name: ssh-auth}, {name: v}],
+  containers: [{name: log, image: b, volumeMounts: [{name: v, mountPath: /etc/mpi}]}, {name: mpi, image: a, volumeMounts: [{name: v, mountPath: /etc/mpi/}, {name: v, mountPath: /root/.ssh}]}]}}}]}`,
+			want: []string{
+				`spec.roles[0].template.spec.volumes[0].name: Invalid value: "ssh-auth": is the volume that holds the ssh keys in every MPI job: rename yours`,
+				`spec.roles[0].template.spec.containers[1].volumeMounts[0].mountPath: Invalid value: "/etc/mpi/": is where an MPI job mounts what it needs: mount yours elsewhere, or set mpi.sshAuthMountPath`,
+				`spec.roles[0].template.spec.containers[1].volumeMounts[1].mountPath: Invalid value: "/root/.ssh": is where an MPI job mounts what it needs: mount yours elsewhere, or set mpi.sshAuthMountPath`,
+			},
+		},
+		"a volume of that name where the keys are not needed": {
+			job: `spec: {framework: MPI, mpi: {transport: Exec}, roles: [{name: Launcher, template: {spec: {volumes: [{name: ssh-auth}], containers: [{name: mpi, image: a}]}}}]}`,
 		},
 		"two masters": {
 			job: `spec: {framework: PyTorch, roles: [{name: Master, replicas: 2, ` + torch + `}]}`,
@@ -275,6 +310,16 @@ func TestValidateTrainingJobUpdate(t *testing.T) {
 	want := []string{"spec.roles[0].template: Forbidden: cannot change while the job is not suspended: suspend it first by runPolicy.suspend, or make a new job"}
 	if diff := cmp.Diff(want, words(validation.ValidateTrainingJob(jobOf(t, running), jobOf(t, edited)))); diff != "" {
 		t.Errorf("the template of a running job (-want +got):\n%s", diff)
+	}
+	restarts := `spec: {framework: PyTorch, runPolicy: {restart: Gang}, roles: [{name: Master, restartPolicy: ExitCode, ` + torch + `}]}`
+	const fix = "Forbidden: cannot change while the job is not suspended: suspend it first by runPolicy.suspend, or make a new job"
+	want = []string{"spec.runPolicy.restart: " + fix, "spec.roles[0].restartPolicy: " + fix}
+	if diff := cmp.Diff(want, words(validation.ValidateTrainingJob(jobOf(t, running), jobOf(t, restarts)))); diff != "" {
+		t.Errorf("the restarts of a running job (-want +got):\n%s", diff)
+	}
+	suspended := strings.Replace(running, "PyTorch,", "PyTorch, runPolicy: {suspend: true},", 1)
+	if errs := validation.ValidateTrainingJob(jobOf(t, suspended), jobOf(t, restarts)); len(errs) > 0 {
+		t.Errorf("the restarts of a suspended job: %v", errs)
 	}
 	if errs := validation.ValidateTrainingJob(&v1.TrainingJob{}, nil); len(errs) > 0 {
 		t.Errorf("nothing is at fault: %v", errs)
