@@ -6,6 +6,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
@@ -44,7 +45,11 @@ type judgement struct {
 // a policy is cut at its deadline, and at ctx's end at the latest; policies
 // that were not evaluated by then are Errors. It does not fail otherwise.
 func (s *Snapshot) Judge(ctx context.Context, request Request) Verdict {
-	found := s.index.lookup(indexKey{request.Kind.Group, request.Kind.Kind, request.Operation, request.SubResource})
+	kind := request.MatchKind
+	if kind.Empty() {
+		kind = schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
+	}
+	found := s.index.lookup(indexKey{kind.Group, kind.Kind, request.Operation, request.SubResource})
 	if len(found) == 0 {
 		return Verdict{Digest: s.digest}
 	}
@@ -64,11 +69,7 @@ func (j *judgement) trials(found []*Policy) []trial {
 	j.readLabels()
 	trials := make([]trial, 0, len(found))
 	for _, policy := range found {
-		if policy.matcher.excludes(j.request) {
-			continue
-		}
-		if j.request.Offline && !j.request.UserKnown && policy.matcher.excludesUsers() {
-			j.leave(policy, MissingUser)
+		if !j.asked(policy) {
 			continue
 		}
 		if j.labels == nil && policy.needsLabels() {
@@ -87,6 +88,22 @@ func (j *judgement) trials(found []*Policy) []trial {
 		trials = append(trials, t)
 	}
 	return trials
+}
+
+// asked reports whether a policy is asked by all that the request says of
+// itself.
+func (j *judgement) asked(policy *Policy) bool {
+	if policy.matcher.excludes(j.request) {
+		return false
+	}
+	included, missing := j.request.Scope.includes(policy, j.snapshot.entries)
+	if included && j.request.Offline && !j.request.UserKnown && policy.matcher.excludesUsers() {
+		included, missing = false, MissingUser
+	}
+	if missing != "" {
+		j.leave(policy, missing)
+	}
+	return included
 }
 
 // readLabels asks for the labels of the namespace, once.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -22,6 +23,12 @@ type Policy struct {
 	exceptions []v1.PolicyException
 	// ignoreErrors is failurePolicy Ignore.
 	ignoreErrors bool
+	// entry is whom the API server asks for it by, conditions what it evaluates
+	// before that.
+	entry      Entry
+	conditions []admissionregistrationv1.MatchCondition
+	// upstream tells that the policy judges upstream kinds as well.
+	upstream bool
 	// inventory tells that the rule reads cluster objects.
 	inventory bool
 	// rule is nil when the policy did not compile.
@@ -54,6 +61,9 @@ func compile(policy *v1.WorkloadPolicy, last *Policy) (*Policy, *CompileError) {
 		generation: policy.Generation,
 		digest:     specDigest(spec),
 		exceptions: spec.Exceptions,
+		entry:      EntryOf(spec),
+		conditions: spec.MatchConditions,
+		upstream:   spec.UpstreamKinds == v1.UpstreamKindsJudge,
 		inventory:  len(spec.Inventory) > 0,
 	}
 	var faults, more field.ErrorList

@@ -6,6 +6,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
@@ -19,6 +20,12 @@ type Request struct {
 	Kind        metav1.GroupVersionKind
 	Resource    metav1.GroupVersionResource
 	SubResource string
+	// MatchKind is the kind that policies name: that of the resource, where a
+	// subresource carries another, as an Eviction is written to a Pod. Kind when
+	// it is zero.
+	MatchKind schema.GroupKind
+	// Scope says which of the matching policies are asked.
+	Scope Scope
 	// Namespace is empty for cluster-scoped objects, Name for objects whose
 	// name the API server has yet to generate.
 	Namespace string

@@ -5,16 +5,22 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
 // Snapshot is the set of policies in force at one moment. It is immutable; a
 // request is judged by one snapshot from beginning to end.
 type Snapshot struct {
-	index  index
-	digest string
-	states []PolicyState
-	limits *Options
-	slots  chan struct{}
+	index index
+	// entries are those that some policy is in.
+	entries map[Entry]bool
+	digest  string
+	states  []PolicyState
+	limits  *Options
+	slots   chan struct{}
 }
 
 // PolicyState says what of a policy is in force.
@@ -38,9 +44,20 @@ func (s *Snapshot) Policies() []PolicyState {
 	return append([]PolicyState(nil), s.states...)
 }
 
+// Judges reports whether some policy judges objects of a kind, be it when they
+// are created, updated or deleted.
+func (s *Snapshot) Judges(kind schema.GroupKind) bool {
+	for _, operation := range []v1.PolicyOperation{v1.OperationCreate, v1.OperationUpdate, v1.OperationDelete} {
+		if len(s.index.lookup(indexKey{kind.Group, kind.Kind, operation, ""})) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // newSnapshot makes a snapshot of entries that are sorted by name.
 func newSnapshot(entries []*entry, limits *Options, slots chan struct{}) *Snapshot {
-	s := &Snapshot{limits: limits, slots: slots}
+	s := &Snapshot{limits: limits, slots: slots, entries: map[Entry]bool{}}
 	sum := sha256.New()
 	policies := make([]*Policy, 0, len(entries))
 	for _, e := range entries {
@@ -54,6 +71,7 @@ func newSnapshot(entries []*entry, limits *Options, slots chan struct{}) *Snapsh
 		}
 		s.states = append(s.states, state)
 		policies = append(policies, e.inForce)
+		s.entries[e.inForce.entry] = true
 		_, _ = io.WriteString(sum, fmt.Sprintf("%q %s %t\n", e.inForce.name, e.inForce.digest, compiled))
 	}
 	s.digest = hex.EncodeToString(sum.Sum(nil))

@@ -88,6 +88,9 @@ const (
 	MissingNamespaceLabels Missing = "NamespaceLabels"
 	// MissingInventory means that the policy reads objects of the cluster.
 	MissingInventory Missing = "Inventory"
+	// MissingConditions means that the policy's match conditions need what is
+	// not known, such as what the user may do.
+	MissingConditions Missing = "MatchConditions"
 )
 
 // NotEvaluated is a policy that was not asked because something that it needs

@@ -208,3 +208,28 @@ func cannotMatter(request *admissionv1.AdmissionRequest) bool {
 		maps.Equal(old.Metadata.Labels, object.Metadata.Labels) &&
 		maps.Equal(old.Metadata.Annotations, object.Metadata.Annotations)
 }
+
+// unchanged reports whether an update leaves an object of any kind as it is, but
+// for its status and for what the API server and controllers keep in its
+// metadata. Such a write, of a finalizer or of a storage migration, is never
+// blocked.
+func unchanged(request *admissionv1.AdmissionRequest) bool {
+	if request.Operation != admissionv1.Update || request.SubResource != "" {
+		return false
+	}
+	var old, object written
+	if decodeTyped(request.OldObject.Raw, &old) != nil || decodeTyped(request.Object.Raw, &object) != nil ||
+		!maps.Equal(old.Metadata.Labels, object.Metadata.Labels) ||
+		!maps.Equal(old.Metadata.Annotations, object.Metadata.Annotations) {
+		return false
+	}
+	var oldMembers, members map[string]jsontext.Value
+	if decodeTyped(request.OldObject.Raw, &oldMembers) != nil || decodeTyped(request.Object.Raw, &members) != nil {
+		return false
+	}
+	for _, kept := range []string{"metadata", "status"} {
+		delete(oldMembers, kept)
+		delete(members, kept)
+	}
+	return maps.EqualFunc(oldMembers, members, func(a, b jsontext.Value) bool { return bytes.Equal(a, b) })
+}

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -44,18 +45,30 @@ func (c Cause) String() string {
 	return c.Field + ": " + c.Message
 }
 
-// decide makes the decision of faults and verdict. All faults are reported at
+// A judgement is what policies say of an object, and how the paths of the object
+// they saw read in the one that was written.
+type judgement struct {
+	verdict policies.Verdict
+	at      func(string) string
+}
+
+// decide makes the decision of the faults of an object, in v1 paths, and of what
+// policies say of it. All faults are reported at
 // once, each as a cause; kubectl prints causes only where the reason is Invalid,
 // and other clients print the message only, so both say everything.
-func decide(request *admissionv1.AdmissionRequest, faults []fault, verdict policies.Verdict) Decision {
-	at := conversion.FieldPaths(requestKind(request), judgedObject(request))
-	decision := Decision{Response: allowed(request), Warnings: warnings(verdict, at), NotEvaluated: verdict.NotEvaluated}
+func decide(request *admissionv1.AdmissionRequest, faults []fault, judgements ...judgement) Decision {
+	decision := Decision{Response: allowed(request), Causes: causesOf(request, faults)}
 	response := decision.Response
+	for _, j := range judgements {
+		decision.NotEvaluated = append(decision.NotEvaluated, j.verdict.NotEvaluated...)
+		decision.Causes = append(decision.Causes, j.causes(request)...)
+		decision.Warnings = append(decision.Warnings, j.warnings()...)
+	}
 	for _, warning := range decision.Warnings {
 		response.Warnings = append(response.Warnings, warning.String())
 	}
-	response.AuditAnnotations = auditAnnotations(verdict)
-	if decision.Causes = causes(faults, verdict, at); len(decision.Causes) > 0 {
+	response.AuditAnnotations = auditAnnotations(judgements)
+	if len(decision.Causes) > 0 {
 		response.Allowed = false
 		response.Result = invalid(request, decision.Causes)
 	}
@@ -71,44 +84,73 @@ func (d *Decision) warn(faults []fault) {
 	}
 }
 
-func causes(faults []fault, verdict policies.Verdict, at func(string) string) []Cause {
-	var found []Cause
-	for _, fault := range faults {
+// causesOf are the faults of an object of Penstock's own kinds.
+func causesOf(request *admissionv1.AdmissionRequest, faults []fault) []Cause {
+	if len(faults) == 0 {
+		return nil
+	}
+	at := writtenPaths(request)
+	found := make([]Cause, len(faults))
+	for i, fault := range faults {
 		cause := Cause{StatusCause: metav1.StatusCause{Type: fault.reason, Field: at(fault.field), Message: fault.message}}
 		if cause.Field != fault.field {
 			// What a schema says begins with the path again.
 			cause.Message = strings.ReplaceAll(cause.Message, fault.field, cause.Field)
 		}
+		found[i] = cause
+	}
+	return found
+}
+
+// writtenPaths maps the paths of one of Penstock's own objects to those of the
+// kind and version that the request was made in.
+func writtenPaths(request *admissionv1.AdmissionRequest) func(string) string {
+	return conversion.FieldPaths(requestKind(request), judgedObject(request))
+}
+
+func (j judgement) causes(request *admissionv1.AdmissionRequest) []Cause {
+	var found []Cause
+	for _, violation := range j.verdict.Denied() {
+		cause := causeOf(violation, j.at)
+		if cause.Field == "" {
+			cause.Field = wholeOf(request)
+		}
 		found = append(found, cause)
 	}
-	for _, violation := range verdict.Denied() {
-		if violation.Field == "" {
-			violation.Field = "spec"
-		}
-		found = append(found, causeOf(violation, at))
-	}
-	for _, failure := range verdict.Failed() {
+	for _, failure := range j.verdict.Failed() {
 		cause := failed(failure)
-		cause.Field = "spec"
+		cause.Field = wholeOf(request)
 		found = append(found, cause)
 	}
 	return found
 }
 
-func warnings(verdict policies.Verdict, at func(string) string) []Cause {
+func (j judgement) warnings() []Cause {
 	var found []Cause
-	for _, violation := range verdict.Warned() {
-		found = append(found, causeOf(violation, at))
+	for _, violation := range j.verdict.Warned() {
+		found = append(found, causeOf(violation, j.at))
 	}
-	for _, expiring := range verdict.Expiring {
+	for _, expiring := range j.verdict.Expiring {
 		found = append(found, Cause{StatusCause: metav1.StatusCause{Message: expiring.String()}, Policy: expiring.Policy})
 	}
-	for _, failure := range verdict.Errors {
+	for _, failure := range j.verdict.Errors {
 		if failure.Action == v1.ActionWarn {
 			found = append(found, failed(failure))
 		}
 	}
 	return found
+}
+
+// wholeOf is the field of a cause that is about the whole object: kubectl prints
+// none without one well.
+func wholeOf(request *admissionv1.AdmissionRequest) string {
+	var object struct {
+		Spec jsontext.Value `json:"spec"`
+	}
+	if decodeTyped(judgedObject(request), &object) == nil && len(object.Spec) == 0 {
+		return "metadata"
+	}
+	return "spec"
 }
 
 func causeOf(violation policies.Violation, at func(string) string) Cause {

@@ -8,6 +8,9 @@
 // in, decode it once, and answer whatever happens. The command line's check
 // asks the same Gate, so it gives the cluster's verdict in the cluster's words.
 //
+// Requests for Penstock's own kinds come by gate.go, those for any other kind
+// that a policy names by judge.go.
+//
 // What is pure lives below: defaulting, validation. This package may not know
 // v1alpha1; it asks conversion for the path of a field in the version that a
 // request was made in.

@@ -34,6 +34,14 @@ func (world) NamespaceLabels(_ context.Context, name string) (map[string]string,
 	return map[string]string{"kubernetes.io/metadata.name": name}, nil
 }
 
+func (world) KindOf(_ context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	kinds := map[string]string{"pods": "Pod", "deployments": "Deployment"}
+	if kinds[resource.Resource] == "" {
+		return schema.GroupVersionKind{}, errors.New("there is no such resource")
+	}
+	return resource.GroupVersion().WithKind(kinds[resource.Resource]), nil
+}
+
 func (w world) Object(_ context.Context, _ schema.GroupVersionKind, _, name string) ([]byte, error) {
 	object, ok := w[name]
 	if !ok {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -18,7 +17,9 @@ import (
 type Cluster interface {
 	// NamespaceLabels gives the labels of a namespace.
 	NamespaceLabels(ctx context.Context, name string) (map[string]string, error)
-	// Object gives the JSON of a stored object in v1.
+	// KindOf gives the kind of a resource.
+	KindOf(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error)
+	// Object gives the JSON of a stored object.
 	Object(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) ([]byte, error)
 }
 
@@ -53,6 +54,8 @@ type kind interface {
 	faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error)
 	// warnings gives what its author should know of an object, in v1 paths.
 	warnings(request *admissionv1.AdmissionRequest) []fault
+	// complete gives an object with every default.
+	complete(raw []byte) ([]byte, error)
 	// judged reports whether policies judge the kind.
 	judged() bool
 }
@@ -122,7 +125,7 @@ func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest
 	request, err := g.onParent(ctx, request)
 	switch {
 	case errors.Is(err, errNotElastic):
-		return decide(request, []fault{{field: "spec.elastic", message: err.Error(), reason: metav1.CauseTypeFieldValueRequired}}, policies.Verdict{})
+		return decide(request, []fault{{field: "spec.elastic", message: err.Error(), reason: metav1.CauseTypeFieldValueRequired}})
 	case err != nil:
 		return Decision{Response: broken(request, err)}
 	}
@@ -139,15 +142,14 @@ func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest
 			return Decision{Response: broken(request, err)}
 		}
 	}
-	var verdict policies.Verdict
+	var judgements []judgement
 	if kind.judged() {
 		if !g.Loaded() {
-			return Decision{Response: refused(request, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
-				"Penstock is starting and has not loaded its policies yet: try again in a few seconds")}
+			return g.notLoaded(request)
 		}
-		verdict = g.judge(ctx, request)
+		judgements = append(judgements, judgement{g.judge(ctx, request, groupKind(request), g.ownScope(ctx, request)), writtenPaths(request)})
 	}
-	decision := decide(request, faults, verdict)
+	decision := decide(request, faults, judgements...)
 	if request.Operation != admissionv1.Delete {
 		decision.warn(kind.warnings(request))
 	}
@@ -168,7 +170,18 @@ func incomplete(request *admissionv1.AdmissionRequest) error {
 
 func isAbsent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest) policies.Verdict {
+// ownScope asks the policies without match conditions: those with conditions
+// are asked by entries of their own, once the API server found that they hold.
+// Offline there is no API server, and nobody else to ask them.
+func (g *Gate) ownScope(ctx context.Context, request *admissionv1.AdmissionRequest) policies.Scope {
+	if g.Offline {
+		return g.scope(ctx, request, "")
+	}
+	return policies.Scope{}
+}
+
+// judge asks the policies that name a kind.
+func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest, kind schema.GroupKind, scope policies.Scope) policies.Verdict {
 	judged := policies.FromAdmission(request, g.Clock(), func() (map[string]string, error) {
 		if request.Namespace == "" {
 			return nil, nil
@@ -179,9 +192,14 @@ func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest)
 		}
 		return labels, nil
 	})
+	judged.MatchKind, judged.Scope = kind, scope
 	judged.Offline = g.Offline
-	judged.UserKnown = !g.Offline || request.UserInfo.Username != ""
+	judged.UserKnown = g.userKnown(request)
 	return g.Engine.Snapshot().Judge(ctx, judged)
+}
+
+func (g *Gate) userKnown(request *admissionv1.AdmissionRequest) bool {
+	return !g.Offline || request.UserInfo.Username != ""
 }
 
 func groupKind(request *admissionv1.AdmissionRequest) schema.GroupKind {

@@ -25,6 +25,10 @@ func (noCluster) NamespaceLabels(context.Context, string) (map[string]string, er
 	return nil, errors.New("there is no cluster")
 }
 
+func (noCluster) KindOf(context.Context, schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return schema.GroupVersionKind{}, errors.New("there is no cluster")
+}
+
 func (noCluster) Object(context.Context, schema.GroupVersionKind, string, string) ([]byte, error) {
 	return nil, errors.New("there is no cluster")
 }

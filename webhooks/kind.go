@@ -229,6 +229,24 @@ func (k *typed[T]) untolerated(ctx context.Context, request *admissionv1.Admissi
 	return validation.Tolerated(oldErrs, errs, old, object), nil
 }
 
+// complete gives an object with every default; one that does not decode as it
+// is.
+func (k *typed[T]) complete(raw []byte) ([]byte, error) {
+	content, err := decodeContent(raw)
+	if err != nil {
+		return nil, err
+	}
+	defaulted, err := k.defaulted(content, false)
+	if err != nil || defaulted == nil {
+		return raw, err
+	}
+	completed, err := json.Marshal(defaulted)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the object: %w", err)
+	}
+	return completed, nil
+}
+
 // comparable gives an object as it would read with all defaults.
 func (k *typed[T]) comparable(raw []byte) (map[string]any, error) {
 	content, err := decodeContent(raw)

@@ -4,13 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/penstock-dev/penstock/policies"
 )
 
 // Audit annotations of a response; the API server puts the webhook's name and
@@ -77,21 +76,27 @@ func invalid(request *admissionv1.AdmissionRequest, found []Cause) *metav1.Statu
 	}
 }
 
-func auditAnnotations(verdict policies.Verdict) map[string]string {
-	if len(verdict.Judged) == 0 {
+// auditAnnotations say which policies of which snapshot were asked, and what
+// they found, whatever came of it.
+func auditAnnotations(judgements []judgement) map[string]string {
+	var asked, found []string
+	for _, j := range judgements {
+		asked = append(asked, j.verdict.Judged...)
+		for _, violation := range j.verdict.Violations {
+			line := violation.String()
+			if violation.Field != "" {
+				line = j.at(violation.Field) + ": " + line
+			}
+			found = append(found, line)
+		}
+	}
+	if len(asked) == 0 {
 		return nil
 	}
+	slices.Sort(asked)
 	annotations := map[string]string{
-		auditPolicies: strings.Join(verdict.Judged, ","),
-		auditDigest:   verdict.Digest,
-	}
-	var found []string
-	for _, violation := range verdict.Violations {
-		line := violation.String()
-		if violation.Field != "" {
-			line = violation.Field + ": " + line
-		}
-		found = append(found, line)
+		auditPolicies: strings.Join(slices.Compact(asked), ","),
+		auditDigest:   judgements[0].verdict.Digest,
 	}
 	if len(found) > 0 {
 		annotations[auditFound] = strings.Join(found, "\n")

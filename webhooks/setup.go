@@ -10,14 +10,17 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/policies"
 )
 
 // +kubebuilder:webhookconfiguration:mutating=true,name=penstock
@@ -25,6 +28,10 @@ import (
 
 // ConvertPath is where conversion reviews are answered, for all kinds.
 const ConvertPath = "/convert"
+
+// JudgePath is below which requests for any kind are judged, each by the
+// policies of the entry that the rest of the path names.
+const JudgePath = "/judge/"
 
 // A Registrar is where handlers are registered: the manager's webhook server.
 type Registrar interface {
@@ -40,6 +47,7 @@ func Setup(server Registrar, gate *Gate, log logr.Logger) {
 		server.Register("/mutate"+path, &handler{kind: kind.Kind, phase: phaseDefault, decide: gate.Default, log: log})
 		server.Register("/validate"+path, &handler{kind: kind.Kind, phase: phaseValidate, decide: gate.Validate, log: log})
 	}
+	server.Register(JudgePath, judgeHandler(gate, log))
 	server.Register(ConvertPath, &conversion.Handler{
 		Observe: func(took time.Duration, ok bool) {
 			outcome := "converted"
@@ -55,11 +63,30 @@ func Setup(server Registrar, gate *Gate, log logr.Logger) {
 	})
 }
 
+// judgeHandler answers for the entry that a path names. Metrics know its kinds
+// as one: which there are is up to who writes policies.
+func judgeHandler(gate *Gate, log logr.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		entry := policies.Entry(strings.TrimPrefix(req.URL.Path, JudgePath))
+		if entry == "" {
+			http.Error(w, "the path must name an entry: "+JudgePath+"ENTRY", http.StatusNotFound)
+			return
+		}
+		h := &handler{kind: "any", phase: phaseValidate, log: log}
+		h.decide = func(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			return gate.Judge(ctx, request, entry)
+		}
+		h.ServeHTTP(w, req)
+	})
+}
+
 // LiveCluster asks a running cluster: its cache first, and the API server for
 // what the cache does not have yet.
 type LiveCluster struct {
 	Cached client.Reader
 	Live   client.Reader
+	// Mapper knows the kinds that the API server serves.
+	Mapper meta.RESTMapper
 }
 
 var _ Cluster = LiveCluster{}
@@ -75,6 +102,11 @@ func (c LiveCluster) NamespaceLabels(ctx context.Context, name string) (map[stri
 		err = c.Live.Get(ctx, client.ObjectKey{Name: name}, &namespace)
 	}
 	return namespace.Labels, err
+}
+
+// KindOf gives the kind of a resource.
+func (c LiveCluster) KindOf(_ context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return c.Mapper.KindFor(resource)
 }
 
 // Object gives the JSON of a stored object, from the API server: a decision on

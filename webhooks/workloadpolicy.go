@@ -39,10 +39,6 @@ func newWorkloadPolicies() (*typed[v1.WorkloadPolicy], error) {
 func validateWorkloadPolicy(_, policy *v1.WorkloadPolicy) field.ErrorList {
 	errs := validation.ValidateWorkloadPolicy(policy)
 	path := field.NewPath("spec")
-	if len(policy.Spec.MatchConditions) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("matchConditions"),
-			"are not handed to the API server yet, so the policy would judge more than they say: write the condition into the rule, or use match.objectSelector"))
-	}
 	for i, resources := range policy.Spec.Match.Resources {
 		for j, kind := range resources.Kinds {
 			if resources.Group == v1.GroupName && kind != "*" && kind != v1.TrainingJobKind {

@@ -239,7 +239,7 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 	}
 	gate, err := webhooks.NewGate(webhooks.GateOptions{
 		Engine:  engine,
-		Cluster: webhooks.LiveCluster{Cached: mgr.GetClient(), Live: mgr.GetAPIReader()},
+		Cluster: webhooks.LiveCluster{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()},
 		Clock:   time.Now,
 		Loaded:  loader.Loaded,
 	})

@@ -103,6 +103,10 @@ func (noCluster) NamespaceLabels(context.Context, string) (map[string]string, er
 	return map[string]string{}, nil
 }
 
+func (noCluster) KindOf(_ context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return schema.GroupVersionKind{}, fmt.Errorf("no kind of %s", resource.Resource)
+}
+
 func (noCluster) Object(_ context.Context, kind schema.GroupVersionKind, _, name string) ([]byte, error) {
 	return nil, fmt.Errorf("no %s %s", kind.Kind, name)
 }

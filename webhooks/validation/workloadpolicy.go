@@ -24,7 +24,7 @@ func ValidateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 	}
 	spec, path := &policy.Spec, field.NewPath("spec")
 	errs := validateMatch(&spec.Match, path.Child("match"))
-	errs = append(errs, validateMatchConditions(spec, path.Child("matchConditions"))...)
+	errs = append(errs, validateMatchConditions(spec.MatchConditions, path.Child("matchConditions"))...)
 	errs = append(errs, validateParameters(spec.Parameters, path.Child("parameters"))...)
 	for i := range spec.Overrides {
 		errs = append(errs, validateOverride(&spec.Overrides[i], path.Child("overrides").Index(i))...)
@@ -83,30 +83,6 @@ func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.Er
 		return nil
 	}
 	return metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
-}
-
-// validateMatchConditions checks what would make the API server refuse the
-// webhook configuration for all policies at once. It compiles the CEL itself.
-func validateMatchConditions(spec *v1.WorkloadPolicySpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	seen := map[string]bool{}
-	for i, condition := range spec.MatchConditions {
-		namePath := path.Index(i).Child("name")
-		switch {
-		case len(validation.IsQualifiedName(condition.Name)) > 0:
-			errs = append(errs, field.Invalid(namePath, condition.Name,
-				"must be a qualified name: use letters, digits, -, _ and ., with a domain and / before it if need be"))
-		case seen[condition.Name]:
-			fault := field.Duplicate(namePath, condition.Name)
-			fault.Detail = "must be unique in the policy: rename one of them"
-			errs = append(errs, fault)
-		}
-		seen[condition.Name] = true
-		if strings.TrimSpace(condition.Expression) == "" {
-			errs = append(errs, field.Required(path.Index(i).Child("expression"), "write a CEL expression or remove the condition"))
-		}
-	}
-	return errs
 }
 
 // validateParameters insists on an object: overrides merge into it, and a rule

@@ -40,10 +40,13 @@ func TestValidateWorkloadPolicy(t *testing.T) {
 			spec: `{rego: a, match: {resources: [{kinds: [Pod]}], exclude: {namespaces: ["a*b"]}}}`,
 			want: []string{`spec.match.exclude.namespaces[0]: Invalid value: "a*b": must be the name of a namespace: only its end may be left open, by one * as in team-*`},
 		},
-		"match conditions": {spec: `{` + rule + `, matchConditions: [{name: "a b", expression: x}, {name: c, expression: " "}, {name: c, expression: x}]}`, want: []string{
+		"match conditions": {spec: `{` + rule + `, matchConditions: [{name: "a b", expression: "true"}, {name: c, expression: " "}, {name: c, expression: "object.("}, {name: penstock-d, expression: "'yes'"}]}`, want: []string{
 			`spec.matchConditions[0].name: Invalid value: "a b": must be a qualified name: use letters, digits, -, _ and ., with a domain and / before it if need be`,
-			`spec.matchConditions[1].expression: Required value: write a CEL expression or remove the condition`,
+			`spec.matchConditions[1].expression: Required value: write a CEL expression over object, oldObject, request and authorizer, or remove the condition`,
 			`spec.matchConditions[2].name: Duplicate value: "c": must be unique in the policy: rename one of them`,
+			"spec.matchConditions[2].expression: Invalid value: \"object.(\": compilation failed: ERROR: <input>:1:8: Syntax error: no viable alternative at input '.('\n | object.(\n | .......^",
+			`spec.matchConditions[3].name: Invalid value: "penstock-d": names that begin with penstock- are Penstock's: choose another`,
+			`spec.matchConditions[3].expression: Invalid value: "'yes'": must evaluate to bool but got string`,
 		}},
 		"parameters that are no object": {spec: `{` + rule + `, parameters: [1]}`, want: []string{
 			`spec.parameters: Invalid value: "[1]": must be an object: put the value under a key that the rule reads as input.parameters.<key>`,

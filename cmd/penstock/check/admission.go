@@ -42,6 +42,8 @@ func (c *Checker) Check(ctx context.Context, object Object) Result {
 			result.refuse(metav1.StatusReasonNotFound, Fault{
 				Message: fmt.Sprintf("no matches for kind %q in version %q", written.Kind, result.APIVersion),
 			})
+		} else if c.judgesForeign(written) {
+			c.checkForeign(ctx, object, manifest, &result)
 		}
 		return result
 	}

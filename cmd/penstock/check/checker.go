@@ -6,6 +6,7 @@
 //   - read.go reads files into objects;
 //   - checker.go holds what is known of the cluster, and its kinds;
 //   - admission.go is the way of one object;
+//   - foreign.go is the way of an object that only policies judge;
 //   - stored.go makes an update of an object whose stored state is given;
 //   - policies.go reads policies and namespaces;
 //   - report.go and text.go say what was found.
@@ -180,6 +181,10 @@ func (n namespaces) NamespaceLabels(_ context.Context, name string) (map[string]
 		return nil, errNotGiven
 	}
 	return labels, nil
+}
+
+func (n namespaces) KindOf(context.Context, schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+	return schema.GroupVersionKind{}, errNotGiven
 }
 
 func (n namespaces) Object(context.Context, schema.GroupVersionKind, string, string) ([]byte, error) {

@@ -33,7 +33,7 @@ type Result struct {
 	Name       string `json:"name"`
 	// Operation is CREATE, or UPDATE where the stored object was given.
 	Operation string `json:"operation,omitempty"`
-	// Judged is false for kinds that Penstock does not know.
+	// Judged is false for kinds that neither Penstock nor a policy names.
 	Judged  bool `json:"judged"`
 	Allowed bool `json:"allowed"`
 	// Reason is that of the API server's Status for a refusal: BadRequest where
@@ -143,6 +143,8 @@ func (r *Result) lack(missing policies.Missing) string {
 		return fmt.Sprintf("it depends on the labels of namespace %s, which are not known: give --namespace-file", r.Namespace)
 	case policies.MissingInventory:
 		return "it reads objects of the cluster, which an offline check does not have"
+	case policies.MissingConditions:
+		return "its matchConditions depend on what is not known offline, such as the user or what he may do"
 	default:
 		return string(missing)
 	}

@@ -38,6 +38,9 @@ func (c *Checker) Store(ctx context.Context, object Object) error {
 	}
 	manifest := unstructured.Unstructured{Object: content}
 	s := c.subjectOf(manifest.GroupVersionKind())
+	if s == nil && c.judgesForeign(manifest.GroupVersionKind()) {
+		return c.storeForeign(object, manifest)
+	}
 	if s == nil {
 		return fmt.Errorf("%s %s is of no kind that is judged", manifest.GetKind(), manifest.GetName())
 	}

@@ -1,0 +1,141 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// Kinds that are neither Penstock's nor in the shape of one of its kinds are
+// judged by the policies that name them. What their own schema and controllers
+// say is not known here, but for the kinds of Kubernetes: those are decoded as
+// strictly as kubectl asks the API server to. Their defaults are not written.
+
+// clusterScoped are the kinds of Kubernetes that live in no namespace.
+var clusterScoped = map[schema.GroupKind]bool{}
+
+func init() {
+	for group, kinds := range map[string]string{
+		"":                             "Namespace Node PersistentVolume",
+		"admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
+		"apiextensions.k8s.io":         "CustomResourceDefinition",
+		"apiregistration.k8s.io":       "APIService",
+		"certificates.k8s.io":          "CertificateSigningRequest ClusterTrustBundle",
+		"flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+		"networking.k8s.io":            "IngressClass IPAddress ServiceCIDR",
+		"node.k8s.io":                  "RuntimeClass",
+		"rbac.authorization.k8s.io":    "ClusterRole ClusterRoleBinding",
+		"resource.k8s.io":              "DeviceClass DeviceTaintRule ResourceSlice",
+		"scheduling.k8s.io":            "PriorityClass",
+		"storage.k8s.io":               "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
+	} {
+		for kind := range strings.FieldsSeq(kinds) {
+			clusterScoped[schema.GroupKind{Group: group, Kind: kind}] = true
+		}
+	}
+}
+
+var strictly = serializer.NewCodecFactory(clientgoscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+
+// checkForeign says what the policies say to an object of a kind that is not
+// Penstock's.
+func (c *Checker) checkForeign(ctx context.Context, object Object, manifest unstructured.Unstructured, result *Result) {
+	kind := manifest.GroupVersionKind()
+	result.Judged, result.Operation = true, string(admissionv1.Create)
+	result.Namespace = c.foreignNamespace(manifest)
+	if faults := undecodableForeign(object, kind); len(faults) > 0 {
+		result.refuse(metav1.StatusReasonBadRequest, faults...)
+		return
+	}
+	if result.Namespace != "" {
+		manifest.SetNamespace(result.Namespace)
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	request := &admissionv1.AdmissionRequest{
+		Kind:      metav1.GroupVersionKind(kind),
+		Resource:  metav1.GroupVersionResource(resource),
+		Name:      manifest.GetName(),
+		Namespace: result.Namespace,
+		Operation: admissionv1.Create,
+		UserInfo:  c.options.User,
+	}
+	if old := c.stored[identity{kind.GroupKind(), result.Namespace, result.Name}]; old != nil {
+		old.found = true
+		result.Operation = string(admissionv1.Update)
+		request.Operation, request.OldObject.Raw = admissionv1.Update, old.hub
+	}
+	raw, err := json.Marshal(manifest.Object)
+	if err != nil {
+		result.refuse(metav1.StatusReasonInternalError, Fault{Message: fmt.Sprintf("failed to write the object: %v", err)})
+		return
+	}
+	request.Object.Raw = raw
+	result.decided(c.own.DecideFor(ctx, request, ""))
+}
+
+func (c *Checker) foreignNamespace(manifest unstructured.Unstructured) string {
+	switch {
+	case clusterScoped[manifest.GroupVersionKind().GroupKind()]:
+		return ""
+	case manifest.GetNamespace() != "":
+		return manifest.GetNamespace()
+	default:
+		return c.options.Namespace
+	}
+}
+
+// storeForeign makes a stored object of a kind that is not Penstock's known.
+func (c *Checker) storeForeign(object Object, manifest unstructured.Unstructured) error {
+	namespace := c.foreignNamespace(manifest)
+	if namespace != "" {
+		manifest.SetNamespace(namespace)
+	}
+	raw, err := json.Marshal(manifest.Object)
+	if err != nil {
+		return fmt.Errorf("failed to write the stored object: %w", err)
+	}
+	c.stored[identity{manifest.GroupVersionKind().GroupKind(), namespace, manifest.GetName()}] = &stored{Object: object, hub: raw}
+	return nil
+}
+
+// judgesForeign reports whether a policy names a kind that is not Penstock's.
+func (c *Checker) judgesForeign(kind schema.GroupVersionKind) bool {
+	return c.own.Engine.Snapshot().Judges(kind.GroupKind())
+}
+
+// undecodableForeign says why the API server would not decode an object of
+// Kubernetes when asked to be strict, as kubectl does.
+func undecodableForeign(object Object, kind schema.GroupVersionKind) []Fault {
+	var faults []Fault
+	for _, repeated := range object.Repeated {
+		faults = append(faults, Fault{Message: repeated})
+	}
+	if !clientgoscheme.Scheme.Recognizes(kind) {
+		return faults
+	}
+	_, _, err := strictly.Decode(object.JSON, nil, nil)
+	strict, ok := runtime.AsStrictDecodingError(err)
+	switch {
+	case ok:
+		for _, one := range strict.Errors() {
+			fault := Fault{Message: one.Error()}
+			if path, is := strings.CutPrefix(fault.Message, "unknown field "); is {
+				fault.Field = strings.Trim(path, `"`)
+			}
+			faults = append(faults, fault)
+		}
+	case err != nil:
+		faults = append(faults, Fault{Message: err.Error()})
+	}
+	return faults
+}

@@ -1,0 +1,212 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+// Judge answers a request for any kind by the policies of one entry of the
+// webhook configuration. Kinds that are not Penstock's have no invariants here;
+// their own controllers know them.
+func (g *Gate) Judge(ctx context.Context, request *admissionv1.AdmissionRequest, entry policies.Entry) *admissionv1.AdmissionResponse {
+	return g.DecideFor(ctx, request, entry).Response
+}
+
+// DecideFor is Judge for callers that want to know more than a response says.
+// Without an entry it asks every policy whose match conditions hold.
+func (g *Gate) DecideFor(ctx context.Context, request *admissionv1.AdmissionRequest, entry policies.Entry) Decision {
+	if !g.Loaded() {
+		return g.notLoaded(request)
+	}
+	if request.Kind.Group == v1.GroupName || request.Resource.Group == v1.GroupName {
+		return g.decideOwn(ctx, request, entry)
+	}
+	if unchanged(request) {
+		return Decision{Response: allowed(request)}
+	}
+	request, err := g.onWorkload(ctx, request)
+	if err != nil {
+		return g.undecided(request, entry, err)
+	}
+	kind, err := g.matchKind(ctx, request)
+	if err != nil {
+		return g.undecided(request, entry, err)
+	}
+	scope := g.scope(ctx, request, entry)
+	judgements := []judgement{{g.judge(ctx, request, kind, scope), itself}}
+	if found, ok, err := g.judgeUpstream(ctx, request, scope); err != nil {
+		return g.undecided(request, entry, err)
+	} else if ok {
+		judgements = append(judgements, found)
+	}
+	return decide(request, nil, judgements...)
+}
+
+// decideOwn judges Penstock's own kinds by the policies that have match
+// conditions. All others are asked where the kind's invariants are checked.
+func (g *Gate) decideOwn(ctx context.Context, request *admissionv1.AdmissionRequest, entry policies.Entry) Decision {
+	if entry != "" && !entry.Conditional() {
+		return Decision{Response: allowed(request)}
+	}
+	request, err := g.onParent(ctx, request)
+	if err != nil {
+		// The invariants refuse it.
+		return Decision{Response: allowed(request)}
+	}
+	kind, ok := g.kinds[groupKind(request)]
+	if !ok || !kind.judged() || cannotMatter(request) {
+		return Decision{Response: allowed(request)}
+	}
+	return decide(request, nil, judgement{g.judge(ctx, request, groupKind(request), g.scope(ctx, request, entry)), writtenPaths(request)})
+}
+
+// scope asks the policies of an entry, or all whose conditions hold.
+func (g *Gate) scope(ctx context.Context, request *admissionv1.AdmissionRequest, entry policies.Entry) policies.Scope {
+	scope := policies.Scope{Entry: entry}
+	if entry == "" {
+		scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
+			return validation.MatchConditions(ctx, conditions, request, g.userKnown(request))
+		}
+	}
+	return scope
+}
+
+// undecided answers a request that could not be judged, as the failure policy
+// of the entry says.
+func (g *Gate) undecided(request *admissionv1.AdmissionRequest, entry policies.Entry, err error) Decision {
+	if entry.FailurePolicy() != v1.FailurePolicyIgnore {
+		return Decision{Response: broken(request, err)}
+	}
+	decision := Decision{Response: allowed(request)}
+	decision.warn([]fault{{message: fmt.Sprintf("policies could not be asked: %v", err)}})
+	return decision
+}
+
+func (g *Gate) notLoaded(request *admissionv1.AdmissionRequest) Decision {
+	return Decision{Response: refused(request, http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable,
+		"Penstock is starting and has not loaded its policies yet: try again in a few seconds")}
+}
+
+// matchKind gives the kind that policies name. A subresource may carry another
+// kind than its parent has: an Eviction is written to a Pod.
+func (g *Gate) matchKind(ctx context.Context, request *admissionv1.AdmissionRequest) (schema.GroupKind, error) {
+	if request.SubResource == "" {
+		return groupKind(request), nil
+	}
+	kind, err := g.Cluster.KindOf(ctx, schema.GroupVersionResource(request.Resource))
+	if err != nil {
+		return schema.GroupKind{}, fmt.Errorf("failed to find the kind of %s: %w", request.Resource.Resource, err)
+	}
+	return kind.GroupKind(), nil
+}
+
+// scaledWorkloads are the resources of Kubernetes whose count is spec.replicas.
+var scaledWorkloads = map[schema.GroupResource]bool{
+	{Group: "apps", Resource: "deployments"}:        true,
+	{Group: "apps", Resource: "statefulsets"}:       true,
+	{Group: "apps", Resource: "replicasets"}:        true,
+	{Group: "", Resource: "replicationcontrollers"}: true,
+}
+
+// onWorkload makes a write of the count of a workload of Kubernetes into the
+// same write of the workload, so that rules see what is scaled. The subresource
+// stays: whether it is judged is up to the policy. The Scale of other kinds is
+// judged as it is.
+func (g *Gate) onWorkload(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionRequest, error) {
+	resource := schema.GroupVersionResource(request.Resource)
+	if request.SubResource != scaleSubresource || request.Operation != admissionv1.Update || !scaledWorkloads[resource.GroupResource()] {
+		return request, nil
+	}
+	var scale autoscalingv1.Scale
+	if err := json.Unmarshal(request.Object.Raw, &scale); err != nil {
+		return request, fmt.Errorf("failed to read the scale: %w", err)
+	}
+	kind, err := g.Cluster.KindOf(ctx, resource)
+	if err != nil {
+		return request, fmt.Errorf("failed to find the kind of %s: %w", resource.Resource, err)
+	}
+	stored, err := g.Cluster.Object(ctx, kind, request.Namespace, request.Name)
+	if err != nil {
+		return request, fmt.Errorf("failed to read the %s that is scaled: %w", kind.Kind, err)
+	}
+	content, err := decodeContent(stored)
+	if err != nil {
+		return request, err
+	}
+	spec, ok := content["spec"].(map[string]any)
+	if !ok {
+		return request, fmt.Errorf("the %s that is scaled has no spec", kind.Kind)
+	}
+	spec["replicas"] = int64(scale.Spec.Replicas)
+	scaled, err := json.Marshal(content)
+	if err != nil {
+		return request, fmt.Errorf("failed to write the %s that is scaled: %w", kind.Kind, err)
+	}
+	parent := *request
+	parent.Kind = metav1.GroupVersionKind(kind)
+	parent.RequestKind = &parent.Kind
+	parent.Object, parent.OldObject = runtime.RawExtension{Raw: scaled}, runtime.RawExtension{Raw: stored}
+	return &parent, nil
+}
+
+// judgeUpstream judges an object of an upstream kind as the object of ours that
+// has its shape, by the policies that ask for that. It reports whether the kind
+// is one.
+func (g *Gate) judgeUpstream(ctx context.Context, request *admissionv1.AdmissionRequest, scope policies.Scope) (judgement, bool, error) {
+	written := schema.GroupVersionKind(request.Kind)
+	own, ok := conversion.Upstream(written)
+	if !ok || request.SubResource != "" {
+		return judgement{}, false, nil
+	}
+	hub := v1.GroupVersion.WithKind(own.Kind)
+	converted := *request
+	converted.Kind, converted.RequestKind = metav1.GroupVersionKind(hub), (*metav1.GroupVersionKind)(&written)
+	var err error
+	if converted.Object.Raw, err = g.normal(&converted, request.Object.Raw); err != nil {
+		return judgement{}, true, fmt.Errorf("failed to read the %s: %w", written.Kind, err)
+	}
+	if converted.OldObject.Raw, err = g.normal(&converted, request.OldObject.Raw); err != nil {
+		return judgement{}, true, fmt.Errorf("failed to read the stored %s: %w", written.Kind, err)
+	}
+	if cannotMatter(&converted) {
+		return judgement{}, false, nil
+	}
+	scope.Upstream = true
+	return judgement{
+		verdict: g.judge(ctx, &converted, hub.GroupKind(), scope),
+		at:      conversion.FieldPaths(written, judgedObject(&converted)),
+	}, true, nil
+}
+
+// normal gives an upstream object as ours in v1, with its defaults.
+func (g *Gate) normal(request *admissionv1.AdmissionRequest, raw []byte) ([]byte, error) {
+	if isAbsent(raw) {
+		return nil, nil
+	}
+	shaped, err := conversion.FromUpstream(raw)
+	if err != nil {
+		return nil, err
+	}
+	hub, err := conversion.Convert(shaped, v1.GroupVersion)
+	if err != nil {
+		return nil, err
+	}
+	return g.kinds[groupKind(request)].complete(hub)
+}
+
+// itself is the path of a fault in an object that is judged as it was written.
+func itself(path string) string { return path }

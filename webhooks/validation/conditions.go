@@ -1,0 +1,161 @@
+package validation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// Match conditions are evaluated by the API server. Here they are compiled and
+// evaluated by its own code, so that a fault is found when the policy is
+// written, and a check offline says what the cluster would say.
+
+// MaxMatchConditions is how many a policy may have: one less than the API
+// server takes, which leaves room for a condition of our own.
+const MaxMatchConditions = 63
+
+// ReservedConditionPrefix begins the names of the conditions that Penstock adds.
+const ReservedConditionPrefix = "penstock-"
+
+// withAuthorizer is what the API server declares for match conditions.
+var withAuthorizer = cel.OptionalVariableDeclarations{HasAuthorizer: true}
+
+var conditionCompiler = sync.OnceValue(func() cel.Compiler {
+	return cel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+})
+
+// validateMatchConditions says what the API server would not take of the match
+// conditions of a webhook; it would refuse the configuration for all policies
+// at once.
+func validateMatchConditions(conditions []admissionregistrationv1.MatchCondition, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(conditions) > MaxMatchConditions {
+		errs = append(errs, field.TooMany(path, len(conditions), MaxMatchConditions))
+	}
+	for i := range conditions {
+		if err := validateConditionName(conditions[:i+1], path.Index(i).Child("name")); err != nil {
+			errs = append(errs, err)
+		}
+		expression, at := conditions[i].Expression, path.Index(i).Child("expression")
+		if strings.TrimSpace(expression) == "" {
+			errs = append(errs, field.Required(at, "write a CEL expression over object, oldObject, request and authorizer, or remove the condition"))
+			continue
+		}
+		compiled := conditionCompiler().CompileCELExpression((*matchconditions.MatchCondition)(&conditions[i]), withAuthorizer, environment.NewExpressions)
+		if compiled.Error != nil {
+			errs = append(errs, field.Invalid(at, expression, compiled.Error.Detail))
+		}
+	}
+	return errs
+}
+
+// validateConditionName checks the name of the last of some conditions.
+func validateConditionName(conditions []admissionregistrationv1.MatchCondition, path *field.Path) *field.Error {
+	last := len(conditions) - 1
+	name := conditions[last].Name
+	switch {
+	case len(utilvalidation.IsQualifiedName(name)) > 0:
+		return field.Invalid(path, name,
+			"must be a qualified name: use letters, digits, -, _ and ., with a domain and / before it if need be")
+	case strings.HasPrefix(name, ReservedConditionPrefix):
+		return field.Invalid(path, name, "names that begin with "+ReservedConditionPrefix+" are Penstock's: choose another")
+	case slices.ContainsFunc(conditions[:last], func(other admissionregistrationv1.MatchCondition) bool { return other.Name == name }):
+		duplicate := field.Duplicate(path, name)
+		duplicate.Detail = "must be unique in the policy: rename one of them"
+		return duplicate
+	}
+	return nil
+}
+
+// MatchConditions says whether all conditions hold for a request, as the API
+// server does: a condition that is false settles it, whatever errors others
+// give. It is an error if that depends on what is not known; userKnown tells
+// whether the request's user is.
+func MatchConditions(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest, userKnown bool) (bool, error) {
+	attributes, err := attributesOf(request)
+	if err != nil {
+		return false, err
+	}
+	var unknown error
+	var known []cel.ExpressionAccessor
+	for i := range conditions {
+		switch {
+		case !userKnown && strings.Contains(conditions[i].Expression, "userInfo"):
+			unknown = fmt.Errorf("match condition %s reads the user, who is not known", conditions[i].Name)
+			continue
+		case strings.Contains(conditions[i].Expression, "authorizer"):
+			unknown = fmt.Errorf("match condition %s asks what the user may do, which only the API server knows", conditions[i].Name)
+			continue
+		}
+		known = append(known, (*matchconditions.MatchCondition)(&conditions[i]))
+	}
+	evaluator := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())).
+		CompileCondition(known, withAuthorizer, environment.StoredExpressions)
+	fail := admissionregistrationv1.Fail
+	result := matchconditions.NewMatcher(evaluator, &fail, "policy", "validating", "").Match(ctx, attributes, nil, nobodyKnows)
+	switch {
+	case result.Error != nil:
+		return false, result.Error
+	case !result.Matches:
+		return false, nil
+	default:
+		return unknown == nil, unknown
+	}
+}
+
+// nobodyKnows who may do what. It is required, and not asked: conditions that
+// would are not evaluated.
+var nobodyKnows = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionNoOpinion, "", errors.New("who may do what is not known")
+})
+
+func attributesOf(request *admissionv1.AdmissionRequest) (*admission.VersionedAttributes, error) {
+	object, err := unstructuredOf(request.Object.Raw)
+	if err != nil {
+		return nil, err
+	}
+	oldObject, err := unstructuredOf(request.OldObject.Raw)
+	if err != nil {
+		return nil, err
+	}
+	kind := schema.GroupVersionKind(request.Kind)
+	author := &user.DefaultInfo{Name: request.UserInfo.Username, UID: request.UserInfo.UID, Groups: request.UserInfo.Groups}
+	return &admission.VersionedAttributes{
+		Attributes: admission.NewAttributesRecord(object, oldObject, kind, request.Namespace, request.Name,
+			schema.GroupVersionResource(request.Resource), request.SubResource, admission.Operation(request.Operation),
+			nil, request.DryRun != nil && *request.DryRun, author),
+		VersionedObject:    admission.NewLazyObject(object),
+		VersionedOldObject: admission.NewLazyObject(oldObject),
+		VersionedKind:      kind,
+	}, nil
+}
+
+// unstructuredOf gives an object, a nil interface where there is none.
+func unstructuredOf(raw []byte) (runtime.Object, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	content := map[string]any{}
+	if err := utiljson.Unmarshal(raw, &content); err != nil {
+		return nil, fmt.Errorf("failed to read the object: %w", err)
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}

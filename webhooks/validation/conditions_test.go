@@ -1,0 +1,61 @@
+package validation_test
+
+import (
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+func conditions(expressions ...string) []admissionregistrationv1.MatchCondition {
+	var all []admissionregistrationv1.MatchCondition
+	for i, expression := range expressions {
+		all = append(all, admissionregistrationv1.MatchCondition{Name: "c" + string(rune('a'+i)), Expression: expression})
+	}
+	return all
+}
+
+func TestMatchConditions(t *testing.T) {
+	request := &admissionv1.AdmissionRequest{
+		Kind:      metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
+		Resource:  metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
+		Operation: admissionv1.Create,
+		UserInfo:  authenticationv1.UserInfo{Username: "jo"},
+		Object:    runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"a","resources":{"limits":{"nvidia.com/gpu":2}}}]}}`)},
+	}
+	const gpus = "object.spec.containers.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(r, r.contains('/')))"
+	tests := map[string]struct {
+		conditions []admissionregistrationv1.MatchCondition
+		userKnown  bool
+		want       bool
+		wantErr    string
+	}{
+		"all hold":                            {conditions: conditions(gpus, "request.resource.resource == 'pods'", "oldObject == null"), want: true},
+		"one does not":                        {conditions: conditions(gpus, "request.operation == 'DELETE'"), want: false},
+		"one cannot be told":                  {conditions: conditions("object.spec.nodeName == 'a'"), wantErr: "no such key: nodeName"},
+		"one is false, another cannot be":     {conditions: conditions("object.spec.nodeName == 'a'", "false"), want: false},
+		"the user is read and known":          {conditions: conditions("request.userInfo.username == 'jo'"), userKnown: true, want: true},
+		"the user is read and unknown":        {conditions: conditions("request.userInfo.username == 'jo'"), wantErr: "reads the user"},
+		"the user does not matter":            {conditions: conditions("request.userInfo.username == 'jo'", "false"), want: false},
+		"who may do what is not known at all": {conditions: conditions("authorizer.group('').resource('pods').check('list').allowed()"), userKnown: true, wantErr: "what the user may do"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := validation.MatchConditions(t.Context(), tc.conditions, request, tc.userKnown)
+			switch {
+			case tc.wantErr == "" && err != nil:
+				t.Error(err)
+			case tc.wantErr != "" && (err == nil || !strings.Contains(err.Error(), tc.wantErr)):
+				t.Errorf("got error %v, want %q", err, tc.wantErr)
+			case got != tc.want:
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
