@@ -1,7 +1,10 @@
 package conversion
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -27,6 +30,13 @@ var upstreamKinds = map[schema.GroupVersionKind]schema.GroupVersionKind{
 func Upstream(kind schema.GroupVersionKind) (own schema.GroupVersionKind, ok bool) {
 	own, ok = upstreamKinds[kind]
 	return own, ok
+}
+
+// UpstreamKinds lists the upstream kinds, sorted.
+func UpstreamKinds() []schema.GroupVersionKind {
+	return slices.SortedFunc(maps.Keys(upstreamKinds), func(a, b schema.GroupVersionKind) int {
+		return cmp.Compare(a.String(), b.String())
+	})
 }
 
 // FromUpstream gives the JSON of an upstream object, such as a kubeflow.org

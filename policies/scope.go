@@ -49,6 +49,13 @@ func (e Entry) FailurePolicy() v1.PolicyFailurePolicy {
 	return v1.FailurePolicyFail
 }
 
+// ProbeAnswer is the message that a probe of the webhook configuration is
+// refused with. Whoever gets it for the fingerprint of a configuration knows
+// that the API server works by that.
+func ProbeAnswer(fingerprint string) string {
+	return "this is a probe of the webhook configuration " + fingerprint
+}
+
 // Scope says which of the policies that match a request are asked. The zero
 // value asks those without match conditions.
 type Scope struct {

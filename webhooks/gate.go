@@ -42,6 +42,9 @@ type GateOptions struct {
 	// one who is not known, and an error of Cluster means that it was not told.
 	// Policies that need either are not evaluated instead of failing.
 	Offline bool
+	// SystemNamespaces are those that the operator has named as never to be
+	// behind Penstock.
+	SystemNamespaces []string
 }
 
 // A kind is how the requests for one kind are defaulted and judged. Objects
@@ -74,7 +77,7 @@ func NewGate(options GateOptions) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	workloadPolicies, err := newWorkloadPolicies()
+	workloadPolicies, err := newWorkloadPolicies(!options.Offline && len(options.SystemNamespaces) == 0)
 	if err != nil {
 		return nil, err
 	}

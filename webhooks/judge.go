@@ -208,5 +208,14 @@ func (g *Gate) normal(request *admissionv1.AdmissionRequest, raw []byte) ([]byte
 	return g.kinds[groupKind(request)].complete(hub)
 }
 
+// answerProbe refuses the object of a probe by saying which it is.
+func (g *Gate) answerProbe(_ context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	var probe metav1.PartialObjectMetadata
+	if err := json.Unmarshal(request.Object.Raw, &probe); err != nil {
+		return badRequest(request, err)
+	}
+	return refused(request, http.StatusForbidden, metav1.StatusReasonForbidden, policies.ProbeAnswer(probe.Labels[v1.ProbeLabel]))
+}
+
 // itself is the path of a fault in an object that is judged as it was written.
 func itself(path string) string { return path }

@@ -33,6 +33,10 @@ const ConvertPath = "/convert"
 // policies of the entry that the rest of the path names.
 const JudgePath = "/judge/"
 
+// ProbePath is where probes of the webhook configuration are answered, by a
+// refusal that says which it was.
+const ProbePath = "/probe"
+
 // A Registrar is where handlers are registered: the manager's webhook server.
 type Registrar interface {
 	// Register has a handler answer a path.
@@ -48,6 +52,7 @@ func Setup(server Registrar, gate *Gate, log logr.Logger) {
 		server.Register("/validate"+path, &handler{kind: kind.Kind, phase: phaseValidate, decide: gate.Validate, log: log})
 	}
 	server.Register(JudgePath, judgeHandler(gate, log))
+	server.Register(ProbePath, &handler{kind: "probe", phase: phaseValidate, decide: gate.answerProbe, log: log})
 	server.Register(ConvertPath, &conversion.Handler{
 		Observe: func(took time.Duration, ok bool) {
 			outcome := "converted"

@@ -2,8 +2,7 @@ package webhooks
 
 import (
 	"errors"
-	"fmt"
-	"strings"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -18,7 +17,9 @@ import (
 // +kubebuilder:webhook:path=/mutate-penstock-dev-v1-workloadpolicy,mutating=true,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,reinvocationPolicy=IfNeeded,timeoutSeconds=10,groups=penstock.dev,resources=workloadpolicies,verbs=create;update,versions=v1,name=default.workloadpolicy.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system
 // +kubebuilder:webhook:path=/validate-penstock-dev-v1-workloadpolicy,mutating=false,failurePolicy=fail,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=workloadpolicies,verbs=create;update,versions=v1,name=validate.workloadpolicy.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system
 
-func newWorkloadPolicies() (*typed[v1.WorkloadPolicy], error) {
+// newWorkloadPolicies takes whether no system namespaces are named, so that a
+// policy on all pods could keep the cluster from starting.
+func newWorkloadPolicies(systemUnnamed bool) (*typed[v1.WorkloadPolicy], error) {
 	schema, err := newSchema(v1.WorkloadPolicyGroupKind)
 	if err != nil {
 		return nil, err
@@ -27,8 +28,13 @@ func newWorkloadPolicies() (*typed[v1.WorkloadPolicy], error) {
 		groupKind: v1.WorkloadPolicyGroupKind,
 		schema:    schema,
 		defaults:  defaulting.DefaultWorkloadPolicy,
-		validate:  validateWorkloadPolicy,
-		warn:      warnOfUnjudgedKinds,
+		validate: func(_, policy *v1.WorkloadPolicy) field.ErrorList {
+			errs := validateWorkloadPolicy(policy)
+			if systemUnnamed {
+				errs = append(errs, barsPods(policy)...)
+			}
+			return errs
+		},
 		// In the parameters of an override, null removes a parameter.
 		nulls: true,
 	}, nil
@@ -36,7 +42,7 @@ func newWorkloadPolicies() (*typed[v1.WorkloadPolicy], error) {
 
 // validateWorkloadPolicy compiles the policy, so that one that could not be
 // enforced is not stored, and refuses what would not do what it says.
-func validateWorkloadPolicy(_, policy *v1.WorkloadPolicy) field.ErrorList {
+func validateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 	errs := validation.ValidateWorkloadPolicy(policy)
 	path := field.NewPath("spec")
 	for i, resources := range policy.Spec.Match.Resources {
@@ -56,16 +62,26 @@ func validateWorkloadPolicy(_, policy *v1.WorkloadPolicy) field.ErrorList {
 	return errs
 }
 
-// warnOfUnjudgedKinds says which kinds a policy names in vain.
-func warnOfUnjudgedKinds(policy *v1.WorkloadPolicy) []fault {
-	var found []fault
-	for i, resources := range policy.Spec.Match.Resources {
-		if resources.Group != v1.GroupName && resources.Group != "*" {
-			found = append(found, fault{
-				field:   field.NewPath("spec", "match", "resources").Index(i).String(),
-				message: fmt.Sprintf("only kinds of %s are judged in the cluster yet: the policy is not asked about %s", v1.GroupName, strings.Join(resources.Kinds, ", ")),
-			})
+// barsPods refuses a policy that every pod would have to wait for: should no
+// Penstock answer, neither would the network, DNS or storage of the cluster
+// start, on which Penstock may depend.
+func barsPods(policy *v1.WorkloadPolicy) field.ErrorList {
+	spec := &policy.Spec
+	if spec.FailurePolicy == v1.FailurePolicyIgnore || len(spec.MatchConditions) > 0 || !creates(&spec.Match) {
+		return nil
+	}
+	for _, resources := range spec.Match.Resources {
+		itself := len(resources.Subresources) == 0 || slices.Contains(resources.Subresources, "")
+		core := resources.Group == "" || resources.Group == "*"
+		if itself && core && (slices.Contains(resources.Kinds, "Pod") || slices.Contains(resources.Kinds, "*")) {
+			return field.ErrorList{field.Required(field.NewPath("spec", "matchConditions"),
+				"a policy on pods that fails closed needs a condition that leaves the pods of the cluster's own start alone, such as one on the resources they ask for: "+
+					"add one, set failurePolicy to Ignore, or have the operator name the system namespaces (--system-namespaces)")}
 		}
 	}
-	return found
+	return nil
+}
+
+func creates(match *v1.PolicyMatch) bool {
+	return len(match.Operations) == 0 || slices.Contains(match.Operations, v1.OperationCreate)
 }

@@ -27,6 +27,10 @@ const (
 	RestoreAnnotation = "penstock.dev/restore"
 )
 
+// ProbeLabel marks the object that a probe of the webhook configuration
+// pretends to create; its value says of which.
+const ProbeLabel = "penstock.dev/probe"
+
 // FieldManager is the one name under which Penstock applies its children.
 const FieldManager = "penstock"
 

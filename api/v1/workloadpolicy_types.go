@@ -22,6 +22,7 @@ var WorkloadPolicyGroupKind = schema.GroupKind{Group: GroupName, Kind: WorkloadP
 // +kubebuilder:resource:scope=Cluster,shortName=wlp,categories=penstock
 // +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.spec.action`
 // +kubebuilder:printcolumn:name="Compiled",type=string,JSONPath=`.status.conditions[?(@.type=="Compiled")].status`
+// +kubebuilder:printcolumn:name="Enforced",type=string,JSONPath=`.status.conditions[?(@.type=="Enforced")].status`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type WorkloadPolicy struct {
 	metav1.TypeMeta `json:",inline"`
@@ -338,6 +339,28 @@ type WorkloadPolicyStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	EnforcedGeneration int64 `json:"enforcedGeneration,omitempty"`
+
+	// exclusions are what the policy is never asked about although it matches:
+	// what the cluster or Penstock itself needs in order to start.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Exclusions []PolicyExclusion `json:"exclusions,omitempty"`
+}
+
+// PolicyExclusion is what a policy is never asked about although it matches.
+type PolicyExclusion struct {
+	// subject that is excluded, such as a resource or a namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Subject string `json:"subject,omitempty"`
+
+	// reason why it is.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
 }
 
 // Condition types and reasons of a WorkloadPolicy.
@@ -349,4 +372,18 @@ const (
 	WorkloadPolicyCompiledReason      = "Compiled"
 	WorkloadPolicyCompileFailedReason = "CompileFailed"
 	WorkloadPolicyInvalidSpecReason   = "InvalidSpec"
+
+	// WorkloadPolicyEnforcedCondition is True when the API server asks Penstock
+	// about the kinds that the policy names; for kinds outside penstock.dev only
+	// after a probe request came through. Reasons for True: Enforced. For
+	// False: NotCompiled, KindsNotServed, Excluded, ConfigurationFailed. For
+	// Unknown: Pending.
+	WorkloadPolicyEnforcedCondition = "Enforced"
+
+	WorkloadPolicyEnforcedReason            = "Enforced"
+	WorkloadPolicyNotCompiledReason         = "NotCompiled"
+	WorkloadPolicyKindsNotServedReason      = "KindsNotServed"
+	WorkloadPolicyExcludedReason            = "Excluded"
+	WorkloadPolicyConfigurationFailedReason = "ConfigurationFailed"
+	WorkloadPolicyPendingReason             = "Pending"
 )

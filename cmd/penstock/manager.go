@@ -49,23 +49,24 @@ const (
 
 // managerOptions are the flags of penstock manager.
 type managerOptions struct {
-	namespace       string
-	webhookHost     string
-	webhookPort     int
-	certSource      string
-	certDir         string
-	certSecret      string
-	dnsNames        []string
-	metricsAddress  string
-	probeAddress    string
-	leaderElection  bool
-	shutdownDelay   time.Duration
-	policyDeadline  time.Duration
-	concurrentJobs  int
-	reconcilePeriod time.Duration
-	qps             float32
-	burst           int
-	zap             zap.Options
+	namespace        string
+	webhookHost      string
+	webhookPort      int
+	certSource       string
+	certDir          string
+	certSecret       string
+	dnsNames         []string
+	systemNamespaces []string
+	metricsAddress   string
+	probeAddress     string
+	leaderElection   bool
+	shutdownDelay    time.Duration
+	policyDeadline   time.Duration
+	concurrentJobs   int
+	reconcilePeriod  time.Duration
+	qps              float32
+	burst            int
+	zap              zap.Options
 }
 
 func newManagerCommand() *cobra.Command {
@@ -96,6 +97,7 @@ func (o *managerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.certDir, "cert-dir", "/etc/penstock/certs", "Directory of tls.crt and tls.key, for --cert-source=files.")
 	flags.StringVar(&o.certSecret, "cert-secret", "penstock-webhook-ca", "Secret of the authority, for --cert-source=self-managed.")
 	flags.StringSliceVar(&o.dnsNames, "webhook-dns-names", nil, "Names that the API server calls the webhooks by, for --cert-source=self-managed; those of the Service penstock-webhook when empty.")
+	flags.StringSliceVar(&o.systemNamespaces, "system-namespaces", nil, "Namespaces of what the cluster needs to start (network, DNS, storage, certificates), which are never asked about for kinds outside penstock.dev, no more than kube-system and Penstock's own.")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", "Address to serve metrics on; 0 for none.")
 	flags.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Address to serve /healthz and /readyz on.")
 	flags.BoolVar(&o.leaderElection, "leader-elect", true, "Let one replica reconcile only.")
@@ -233,7 +235,9 @@ func (o *managerOptions) webhookNames() []string {
 func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error) {
 	webhooks.RegisterMetrics()
 	engine := policies.NewEngine(policies.Options{Deadline: o.policyDeadline, Observer: webhooks.PolicyMetrics{}})
-	loader, err := controller.Setup(mgr, engine)
+	loader, err := controller.Setup(mgr, engine, controller.RulesOptions{
+		Namespace: o.namespace, SystemNamespaces: o.systemNamespaces, JudgePath: webhooks.JudgePath, ProbePath: webhooks.ProbePath,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -242,6 +246,8 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 		Cluster: webhooks.LiveCluster{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()},
 		Clock:   time.Now,
 		Loaded:  loader.Loaded,
+
+		SystemNamespaces: o.systemNamespaces,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the gate: %w", err)

@@ -1,6 +1,12 @@
-// Package controller is what the policy engine needs of the cluster: it hands
-// every WorkloadPolicy to the engine on every replica, and has the leader write
-// into each policy's status what became of it.
+// Package controller is what the policy engine needs of the cluster. In the
+// order of a policy's way into force, the files are:
+//
+//   - loader.go: every replica hands every WorkloadPolicy to its engine;
+//   - rules.go: which webhooks ask about what the policies match, worked out by
+//     a pure function; coverage.go, what that means for each policy;
+//   - webhookconfiguration.go: the leader keeps the configuration at that, and
+//     probes that the API server works by it;
+//   - status.go: the leader writes into each policy what became of it.
 //
 // The engine itself, in package policies, knows nothing of a cluster.
 package controller

@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -32,9 +33,10 @@ type Loader struct {
 	mu sync.Mutex
 }
 
-// Setup adds to a manager what keeps an engine at the cluster's policies, and
-// what writes their status.
-func Setup(mgr ctrl.Manager, engine *policies.Engine) (*Loader, error) {
+// Setup adds to a manager what keeps an engine at the cluster's policies, what
+// keeps the webhook configuration at what they match, and what writes their
+// status.
+func Setup(mgr ctrl.Manager, engine *policies.Engine, rules RulesOptions) (*Loader, error) {
 	loader := &Loader{client: mgr.GetClient(), engine: engine}
 	if err := mgr.Add(loader); err != nil {
 		return nil, fmt.Errorf("failed to add the policy loader: %w", err)
@@ -48,7 +50,15 @@ func Setup(mgr ctrl.Manager, engine *policies.Engine) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to set up the policy loader: %w", err)
 	}
-	if err := setupStatus(mgr, engine); err != nil {
+	known, changed := &coverages{}, make(chan event.GenericEvent)
+	err = setupStatus(mgr, &status{client: mgr.GetClient(), engine: engine, coverages: known}, changed)
+	if err != nil {
+		return nil, err
+	}
+	err = setupConfigurer(mgr, &configurer{
+		client: mgr.GetClient(), mapper: mgr.GetRESTMapper(), options: rules, coverages: known, changed: changed,
+	})
+	if err != nil {
 		return nil, err
 	}
 	return loader, nil

@@ -12,7 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
@@ -27,15 +30,17 @@ const maxMessage = 8 << 10
 // status writes into each policy whether it compiled. Compiling gives the same
 // on every replica, so the leader speaks for all.
 type status struct {
-	client client.Client
-	engine *policies.Engine
+	client    client.Client
+	engine    *policies.Engine
+	coverages *coverages
 }
 
-func setupStatus(mgr ctrl.Manager, engine *policies.Engine) error {
+func setupStatus(mgr ctrl.Manager, s *status, changed <-chan event.GenericEvent) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("policy-status").
 		For(&v1.WorkloadPolicy{}).
-		Complete(&status{client: mgr.GetClient(), engine: engine})
+		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
+		Complete(s)
 	if err != nil {
 		return fmt.Errorf("failed to set up the status of policies: %w", err)
 	}
@@ -57,6 +62,12 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	wanted.Status.ObservedGeneration = policy.Generation
 	wanted.Status.EnforcedGeneration = state.Enforced
 	apimeta.SetStatusCondition(&wanted.Status.Conditions, compiled(&policy, state.Err))
+	if coverage, known, confirmed, fault := s.coverages.of(policy.Name); known {
+		if coverage.Generation == policy.Generation {
+			wanted.Status.Exclusions = coverage.Exclusions
+		}
+		apimeta.SetStatusCondition(&wanted.Status.Conditions, enforced(&policy, state, coverage, confirmed, fault))
+	}
 	if equality.Semantic.DeepEqual(policy.Status, wanted.Status) {
 		return reconcile.Result{}, nil
 	}
@@ -95,6 +106,45 @@ func compiled(policy *v1.WorkloadPolicy, fault error) metav1.Condition {
 	if len(condition.Message) > maxMessage {
 		// A character that is cut in two would be stored as another one.
 		condition.Message = strings.ToValidUTF8(condition.Message[:maxMessage], "") + " …"
+	}
+	return condition
+}
+
+// enforced says whether the API server asks about what the policy matches. A
+// policy that is enforced stays so while the configuration changes for others.
+func enforced(policy *v1.WorkloadPolicy, state policies.PolicyState, coverage Coverage, confirmed bool, fault error) metav1.Condition {
+	condition := metav1.Condition{
+		Type:               v1.WorkloadPolicyEnforcedCondition,
+		Status:             metav1.ConditionFalse,
+		ObservedGeneration: policy.Generation,
+	}
+	was := apimeta.FindStatusCondition(policy.Status.Conditions, v1.WorkloadPolicyEnforcedCondition)
+	absent := strings.Join(coverage.Absent, ", ")
+	switch {
+	case state.Enforced == 0:
+		condition.Reason = v1.WorkloadPolicyNotCompiledReason
+		condition.Message = "No version of the rule has compiled: requests are answered by the failure policy."
+	case fault != nil:
+		condition.Reason = v1.WorkloadPolicyConfigurationFailedReason
+		condition.Message = fault.Error()
+	case coverage.Generation != policy.Generation:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, v1.WorkloadPolicyPendingReason
+		condition.Message = "The webhook configuration is about to follow the policy."
+	case !coverage.Static && !coverage.Dynamic && absent != "":
+		condition.Reason = v1.WorkloadPolicyKindsNotServedReason
+		condition.Message = "The API server serves none of the kinds: " + absent + ". The policy comes into force when they are installed."
+	case !coverage.Static && !coverage.Dynamic:
+		condition.Reason = v1.WorkloadPolicyExcludedReason
+		condition.Message = "All that the policy matches is excluded; see status.exclusions."
+	case coverage.Dynamic && !confirmed && (was == nil || was.Status != metav1.ConditionTrue || was.ObservedGeneration != policy.Generation):
+		condition.Status, condition.Reason = metav1.ConditionUnknown, v1.WorkloadPolicyPendingReason
+		condition.Message = "No probe has come through the webhook configuration yet."
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.WorkloadPolicyEnforcedReason
+		condition.Message = "The API server asks about what the policy matches."
+		if absent != "" {
+			condition.Message = "The API server asks about what the policy matches, but for kinds that it does not serve: " + absent + "."
+		}
 	}
 	return condition
 }

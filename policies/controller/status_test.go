@@ -93,6 +93,45 @@ func TestCompiled(t *testing.T) {
 	}
 }
 
+func TestEnforced(t *testing.T) {
+	inForce := policies.PolicyState{Generation: 7, Enforced: 7}
+	was := func(status metav1.ConditionStatus, generation int64) []metav1.Condition {
+		return []metav1.Condition{{Type: v1.WorkloadPolicyEnforcedCondition, Status: status, ObservedGeneration: generation}}
+	}
+	tests := map[string]struct {
+		was         []metav1.Condition
+		state       policies.PolicyState
+		coverage    Coverage
+		confirmed   bool
+		fault       error
+		want        string
+		wantMessage string
+	}{
+		"by the webhooks of our own kinds":              {state: inForce, coverage: Coverage{Generation: 7, Static: true}, want: "True Enforced"},
+		"by an entry that a probe came through":         {state: inForce, coverage: Coverage{Generation: 7, Dynamic: true}, confirmed: true, want: "True Enforced"},
+		"not before":                                    {state: inForce, coverage: Coverage{Generation: 7, Dynamic: true}, want: "Unknown Pending", wantMessage: "No probe"},
+		"once it is, a change for others is no news":    {was: was("True", 7), state: inForce, coverage: Coverage{Generation: 7, Dynamic: true}, want: "True Enforced"},
+		"a change of its own is":                        {was: was("True", 6), state: inForce, coverage: Coverage{Generation: 7, Dynamic: true}, want: "Unknown Pending"},
+		"not for an older generation":                   {state: inForce, coverage: Coverage{Generation: 6, Static: true}, want: "Unknown Pending", wantMessage: "about to follow"},
+		"not without a rule":                            {state: policies.PolicyState{Generation: 7}, coverage: Coverage{Generation: 7, Static: true}, want: "False NotCompiled"},
+		"by the last rule that compiled":                {state: policies.PolicyState{Generation: 7, Enforced: 6, Err: errors.New("x")}, coverage: Coverage{Generation: 7, Static: true}, want: "True Enforced"},
+		"not for kinds that are not served":             {state: inForce, coverage: Coverage{Generation: 7, Absent: []string{"A.b", "C.d"}}, confirmed: true, want: "False KindsNotServed", wantMessage: "A.b, C.d"},
+		"for those that are":                            {state: inForce, coverage: Coverage{Generation: 7, Dynamic: true, Absent: []string{"A.b"}}, confirmed: true, want: "True Enforced", wantMessage: "but for kinds that it does not serve: A.b"},
+		"not for what is excluded":                      {state: inForce, coverage: Coverage{Generation: 7}, confirmed: true, want: "False Excluded"},
+		"not while the configuration cannot be written": {state: inForce, coverage: Coverage{Generation: 7, Dynamic: true}, fault: errors.New("no luck"), want: "False ConfigurationFailed", wantMessage: "no luck"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			policy := policyOf("a", 7, rule)
+			policy.Status.Conditions = tc.was
+			got := enforced(policy, tc.state, tc.coverage, tc.confirmed, tc.fault)
+			if said := string(got.Status) + " " + got.Reason; said != tc.want || !strings.Contains(got.Message, tc.wantMessage) || got.Message == "" {
+				t.Errorf("got %s: %s, want %s: %s", said, got.Message, tc.want, tc.wantMessage)
+			}
+		})
+	}
+}
+
 func TestLongMessageIsCutBetweenCharacters(t *testing.T) {
 	for offset := range 3 {
 		fault := errors.New(strings.Repeat("x", offset) + strings.Repeat("…", maxMessage))

@@ -48,9 +48,9 @@ func validateMatch(match *v1.PolicyMatch, path *field.Path) field.ErrorList {
 	}
 	for i, resources := range match.Resources {
 		resourcesPath := path.Child("resources").Index(i)
-		if resources.Group != "" && len(validation.IsDNS1123Subdomain(resources.Group)) > 0 {
+		if resources.Group != "" && resources.Group != "*" && len(validation.IsDNS1123Subdomain(resources.Group)) > 0 {
 			errs = append(errs, field.Invalid(resourcesPath.Child("group"), resources.Group,
-				"must be an API group without a version: write penstock.dev, or leave it out for the core group"))
+				"must be an API group without a version: write penstock.dev, leave it out for the core group, or write * for all"))
 		}
 		if len(resources.Kinds) == 0 {
 			errs = append(errs, field.Required(resourcesPath.Child("kinds"), "name at least one kind of the group"))

@@ -29,7 +29,7 @@ func TestValidateWorkloadPolicy(t *testing.T) {
 			`spec.rego: Required value: a policy is its rule: write a module with a set called violation`,
 		}},
 		"a group with its version, without kinds": {spec: `{rego: a, match: {resources: [{group: apps/v1}]}}`, want: []string{
-			`spec.match.resources[0].group: Invalid value: "apps/v1": must be an API group without a version: write penstock.dev, or leave it out for the core group`,
+			`spec.match.resources[0].group: Invalid value: "apps/v1": must be an API group without a version: write penstock.dev, leave it out for the core group, or write * for all`,
 			`spec.match.resources[0].kinds: Required value: name at least one kind of the group`,
 		}},
 		"a selector that is none": {

@@ -1,0 +1,364 @@
+package controller
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+// wildcard stands for every group, kind or subresource.
+const wildcard = "*"
+
+// A KindMapper knows the kinds that the API server serves; a
+// meta.RESTMapper is one. It gives a NoMatchError for others.
+type KindMapper interface {
+	// RESTMapping gives the resource of a kind, in one of the versions or else
+	// in the preferred one.
+	RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
+}
+
+// never are the resources that are never behind Penstock: what nodes and the
+// control plane need in order to start, and what lets people in to mend things.
+// Review kinds and webhook configurations are never by their group.
+var never = map[schema.GroupResource]string{
+	{Group: "", Resource: "nodes"}:                                                   "nodes must be able to join while Penstock is down",
+	{Group: "coordination.k8s.io", Resource: "leases"}:                               "nodes and controllers renew them all the time",
+	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}:           "nodes ask for their certificates by them",
+	{Group: v1.GroupName, Resource: "workloadpolicies"}:                              "a policy must be mended even where a policy is wrong",
+	{Group: "apiregistration.k8s.io", Resource: "apiservices"}:                       "the API server itself writes them",
+	{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"}:                 "the API server itself writes them",
+	{Group: "flowcontrol.apiserver.k8s.io", Resource: "prioritylevelconfigurations"}: "the API server itself writes them",
+}
+
+// neverGroups are the groups of which no resource is behind Penstock.
+var neverGroups = map[string]string{
+	"authentication.k8s.io":        "nobody could log in while Penstock is down",
+	"authorization.k8s.io":         "nobody could be authorized while Penstock is down",
+	"admissionregistration.k8s.io": "they are the way out when a webhook is wrong",
+}
+
+// exempt returns why a resource is never behind Penstock, empty if it may be.
+func exempt(resource schema.GroupResource) string {
+	return cmp.Or(neverGroups[resource.Group], never[resource])
+}
+
+// notNever is the condition that keeps wildcard rules from those resources.
+var notNever = admissionregistrationv1.MatchCondition{
+	Name: "penstock-not-never",
+	Expression: "!(request.resource.group in " + celList(slices.Sorted(maps.Keys(neverGroups))) + ") && " +
+		"!(request.resource.group + '/' + request.resource.resource in " + celList(neverNames()) + ")",
+}
+
+func neverNames() []string {
+	var names []string
+	for resource := range never {
+		names = append(names, resource.Group+"/"+resource.Resource)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func celList(texts []string) string {
+	return "['" + strings.Join(texts, "', '") + "']"
+}
+
+// RulesOptions are what the rules of the webhook configuration depend on beside
+// the policies.
+type RulesOptions struct {
+	// Namespace is where Penstock runs. Neither it nor kube-system nor any of
+	// SystemNamespaces is ever behind Penstock.
+	Namespace        string
+	SystemNamespaces []string
+	// Client gives how the API server calls a path, as it calls the webhooks of
+	// Penstock's own kinds.
+	Client func(path string) admissionregistrationv1.WebhookClientConfig
+	// JudgePath is the path of requests to judge, less the entry; ProbePath that
+	// of the probe.
+	JudgePath, ProbePath string
+}
+
+// Rules gives the webhooks that ask the policies about kinds outside
+// penstock.dev, and about all kinds where they have match conditions: one for
+// each entry, sorted by name, and last the one that answers probes. There are
+// none if no policy needs them. It also gives the coverage of each policy. It is
+// an error if it cannot be told which kinds are served.
+func Rules(all []*v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) ([]admissionregistrationv1.ValidatingWebhook, map[string]Coverage, error) {
+	entries := map[policies.Entry]*entryRules{}
+	coverages := make(map[string]Coverage, len(all))
+	for _, policy := range all {
+		collected := collect(policy, mapper)
+		if collected.err != nil {
+			return nil, nil, collected.err
+		}
+		coverage := collected.coverage
+		if len(collected.rules) > 0 {
+			coverage.Dynamic = true
+			for _, namespace := range options.excluded() {
+				coverage.Exclusions = append(coverage.Exclusions, v1.PolicyExclusion{
+					Subject: "namespace " + namespace, Reason: "what the cluster needs to start runs there",
+				})
+			}
+			id := policies.EntryOf(&policy.Spec)
+			entry := entries[id]
+			if entry == nil {
+				entry = &entryRules{conditions: policy.Spec.MatchConditions}
+				entries[id] = entry
+			}
+			entry.rules = append(entry.rules, collected.rules...)
+			entry.wildcards = entry.wildcards || collected.wildcards
+		}
+		coverages[policy.Name] = coverage
+	}
+	var webhooks []admissionregistrationv1.ValidatingWebhook
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		webhooks = append(webhooks, options.webhook(id, entries[id]))
+	}
+	if len(webhooks) > 0 {
+		webhooks = append(webhooks, options.probe(fingerprint(webhooks)))
+	}
+	return webhooks, coverages, nil
+}
+
+// entryRules are the rules of the policies of one entry.
+type entryRules struct {
+	conditions []admissionregistrationv1.MatchCondition
+	rules      []admissionregistrationv1.RuleWithOperations
+	wildcards  bool
+}
+
+func (o RulesOptions) excluded() []string {
+	names := append([]string{metav1.NamespaceSystem, o.Namespace}, o.SystemNamespaces...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (o RulesOptions) webhook(id policies.Entry, entry *entryRules) admissionregistrationv1.ValidatingWebhook {
+	failurePolicy := admissionregistrationv1.Fail
+	if id.FailurePolicy() == v1.FailurePolicyIgnore {
+		failurePolicy = admissionregistrationv1.Ignore
+	}
+	conditions := slices.Clone(entry.conditions)
+	if entry.wildcards {
+		conditions = append(conditions, notNever)
+	}
+	webhook := o.base(string(id)+".policies.penstock.dev", o.JudgePath+string(id), failurePolicy)
+	webhook.Rules = merged(entry.rules)
+	webhook.MatchConditions = conditions
+	webhook.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: o.excluded(),
+	}}}
+	return webhook
+}
+
+// probe is the webhook that refuses an object that nobody creates: whoever asks
+// the API server to, and is refused, knows that it works by this configuration.
+func (o RulesOptions) probe(fingerprint string) admissionregistrationv1.ValidatingWebhook {
+	webhook := o.base("probe.policies.penstock.dev", o.ProbePath, admissionregistrationv1.Fail)
+	scope := admissionregistrationv1.NamespacedScope
+	webhook.Rules = []admissionregistrationv1.RuleWithOperations{{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}, Scope: &scope,
+		},
+	}}
+	webhook.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: o.Namespace}}
+	webhook.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{v1.ProbeLabel: fingerprint}}
+	return webhook
+}
+
+// base has every field set that the API server would default, so that what is
+// read back is what was written.
+func (o RulesOptions) base(name, path string, failurePolicy admissionregistrationv1.FailurePolicyType) admissionregistrationv1.ValidatingWebhook {
+	return admissionregistrationv1.ValidatingWebhook{
+		Name:                    name,
+		ClientConfig:            o.Client(path),
+		FailurePolicy:           &failurePolicy,
+		MatchPolicy:             new(admissionregistrationv1.Equivalent),
+		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+		TimeoutSeconds:          new(int32(10)),
+		AdmissionReviewVersions: []string{"v1"},
+		NamespaceSelector:       &metav1.LabelSelector{},
+		ObjectSelector:          &metav1.LabelSelector{},
+	}
+}
+
+// fingerprint identifies webhooks, whatever authority they trust.
+func fingerprint(webhooks []admissionregistrationv1.ValidatingWebhook) string {
+	stripped := slices.Clone(webhooks)
+	for i := range stripped {
+		stripped[i].ClientConfig.CABundle = nil
+	}
+	// Webhooks are made of strings and numbers, which encode always.
+	raw, _ := json.Marshal(stripped)
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
+}
+
+// merged unites rules that differ in their resources only, and sorts what is
+// left: the same policies give the same configuration in whatever order.
+func merged(rules []admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {
+	byRest := map[string]*admissionregistrationv1.RuleWithOperations{}
+	for _, rule := range rules {
+		slices.Sort(rule.Operations)
+		rest := fmt.Sprint(rule.APIGroups, rule.APIVersions, rule.Operations)
+		if found := byRest[rest]; found != nil {
+			found.Resources = append(found.Resources, rule.Resources...)
+			continue
+		}
+		rule.Resources = slices.Clone(rule.Resources)
+		byRest[rest] = &rule
+	}
+	var united []admissionregistrationv1.RuleWithOperations
+	for _, rest := range slices.Sorted(maps.Keys(byRest)) {
+		rule := byRest[rest]
+		slices.Sort(rule.Resources)
+		rule.Resources = slices.Compact(rule.Resources)
+		united = append(united, *rule)
+	}
+	return united
+}
+
+// collection is what one policy needs of the webhook configuration.
+type collection struct {
+	policy     *v1.WorkloadPolicy
+	mapper     KindMapper
+	operations []admissionregistrationv1.OperationType
+	rules      []admissionregistrationv1.RuleWithOperations
+	wildcards  bool
+	coverage   Coverage
+	err        error
+}
+
+func collect(policy *v1.WorkloadPolicy, mapper KindMapper) *collection {
+	c := &collection{policy: policy, mapper: mapper, coverage: Coverage{Generation: policy.Generation}}
+	operations := policy.Spec.Match.Operations
+	if len(operations) == 0 {
+		operations = []v1.PolicyOperation{v1.OperationCreate, v1.OperationUpdate}
+	}
+	for _, operation := range operations {
+		c.operations = append(c.operations, admissionregistrationv1.OperationType(operation))
+	}
+	for _, resources := range policy.Spec.Match.Resources {
+		for _, kind := range resources.Kinds {
+			c.add(schema.GroupKind{Group: resources.Group, Kind: kind}, resources.Subresources)
+		}
+	}
+	return c
+}
+
+// add adds the rules for one kind of the policy's match.
+func (c *collection) add(kind schema.GroupKind, subresources []string) {
+	if len(subresources) == 0 {
+		subresources = []string{""}
+	}
+	own := kind.Group == v1.GroupName
+	if own || kind.Group == wildcard {
+		// With conditions the API server must be asked to evaluate them.
+		c.coverage.Static = len(c.policy.Spec.MatchConditions) == 0
+		c.addUpstream(kind, subresources)
+	}
+	switch {
+	case own && c.coverage.Static:
+	case kind.Group == wildcard || kind.Kind == wildcard:
+		c.wildcards = true
+		c.rule(kind.Group, wildcard, wildcard, subresources)
+	case own:
+		c.spareDeletions()
+		c.addServed(kind, subresources)
+	default:
+		c.addServed(kind, subresources)
+	}
+}
+
+// spareDeletions keeps the deletion of our own kinds out of the entry: while
+// Penstock is down, GPUs must still be freed and namespaces deleted.
+func (c *collection) spareDeletions() {
+	const deletion = admissionregistrationv1.OperationType(v1.OperationDelete)
+	if !slices.Contains(c.operations, deletion) {
+		return
+	}
+	c.operations = slices.DeleteFunc(slices.Clone(c.operations), func(o admissionregistrationv1.OperationType) bool { return o == deletion })
+	c.coverage.Exclusions = append(c.coverage.Exclusions, v1.PolicyExclusion{
+		Subject: "the deletion of kinds of " + v1.GroupName,
+		Reason:  "it must work while Penstock is down; without matchConditions it is judged whenever Penstock answers",
+	})
+}
+
+// addServed adds rules for a kind if the API server serves it. They name one
+// version: the API server converts requests in others.
+func (c *collection) addServed(kind schema.GroupKind, subresources []string) {
+	mapping, err := c.mapper.RESTMapping(kind)
+	switch {
+	case meta.IsNoMatchError(err):
+		c.coverage.Absent = append(c.coverage.Absent, kind.String())
+		return
+	case err != nil:
+		c.err = fmt.Errorf("failed to find the resource of %s: %w", kind, err)
+		return
+	}
+	resource := mapping.Resource.GroupResource()
+	if reason := exempt(resource); reason != "" {
+		c.coverage.Exclusions = append(c.coverage.Exclusions, v1.PolicyExclusion{Subject: "resource " + resource.String(), Reason: reason})
+		return
+	}
+	c.rule(resource.Group, mapping.Resource.Version, resource.Resource, subresources)
+}
+
+// addUpstream adds rules for the upstream kinds of a kind of ours that are
+// served: those that are not are no lack, nobody installed them.
+func (c *collection) addUpstream(kind schema.GroupKind, subresources []string) {
+	if c.policy.Spec.UpstreamKinds != v1.UpstreamKindsJudge {
+		return
+	}
+	for _, upstream := range conversion.UpstreamKinds() {
+		own, _ := conversion.Upstream(upstream)
+		if kind.Kind != wildcard && kind.Kind != own.Kind {
+			continue
+		}
+		mapping, err := c.mapper.RESTMapping(upstream.GroupKind(), upstream.Version)
+		switch {
+		case meta.IsNoMatchError(err):
+			continue
+		case err != nil:
+			c.err = fmt.Errorf("failed to find the resource of %s: %w", upstream.GroupKind(), err)
+			return
+		}
+		c.rule(upstream.Group, upstream.Version, mapping.Resource.Resource, subresources)
+	}
+}
+
+func (c *collection) rule(group, version, resource string, subresources []string) {
+	var resources []string
+	for _, subresource := range subresources {
+		if subresource == "" {
+			resources = append(resources, resource)
+			continue
+		}
+		resources = append(resources, resource+"/"+subresource)
+	}
+	if len(c.operations) == 0 {
+		return
+	}
+	scope := admissionregistrationv1.AllScopes
+	c.rules = append(c.rules, admissionregistrationv1.RuleWithOperations{
+		Operations: slices.Clone(c.operations),
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources, Scope: &scope,
+		},
+	})
+}

@@ -1,0 +1,213 @@
+package controller
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+// served is a cluster's kinds: version and resource by kind.
+type served map[schema.GroupKind][2]string
+
+func (s served) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	found, ok := s[kind]
+	if kind.Kind == "Unreachable" {
+		return nil, errors.New("discovery is down")
+	}
+	if !ok || (len(versions) > 0 && !slices.Contains(versions, found[0])) {
+		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+	}
+	return &meta.RESTMapping{
+		Resource:         schema.GroupVersionResource{Group: kind.Group, Version: found[0], Resource: found[1]},
+		GroupVersionKind: kind.WithVersion(found[0]),
+	}, nil
+}
+
+var kinds = served{
+	{Kind: "Pod"}:                                       {"v1", "pods"},
+	{Kind: "Node"}:                                      {"v1", "nodes"},
+	{Group: "apps", Kind: "Deployment"}:                 {"v1", "deployments"},
+	{Group: "apps", Kind: "StatefulSet"}:                {"v1", "statefulsets"},
+	{Group: "batch", Kind: "Job"}:                       {"v1", "jobs"},
+	{Group: "kubeflow.org", Kind: "PyTorchJob"}:         {"v1", "pytorchjobs"},
+	{Group: "kubeflow.org", Kind: "MPIJob"}:             {"v2beta1", "mpijobs"},
+	{Group: v1.GroupName, Kind: v1.TrainingJobKind}:     {"v1", "trainingjobs"},
+	{Group: "authorization.k8s.io", Kind: "TokenThing"}: {"v1", "tokenthings"},
+}
+
+func matching(name string, mods ...func(*v1.WorkloadPolicySpec)) *v1.WorkloadPolicy {
+	policy := policyOf(name, 3, rule)
+	policy.Spec.Match.Resources = nil
+	for _, mod := range mods {
+		mod(&policy.Spec)
+	}
+	return policy
+}
+
+func on(group, kind string, subresources ...string) func(*v1.WorkloadPolicySpec) {
+	return func(spec *v1.WorkloadPolicySpec) {
+		spec.Match.Resources = append(spec.Match.Resources, v1.PolicyResources{Group: group, Kinds: []string{kind}, Subresources: subresources})
+	}
+}
+
+func with(condition string) func(*v1.WorkloadPolicySpec) {
+	return func(spec *v1.WorkloadPolicySpec) {
+		spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "c", Expression: condition}}
+	}
+}
+
+func ignoring(spec *v1.WorkloadPolicySpec) { spec.FailurePolicy = v1.FailurePolicyIgnore }
+
+func upstream(spec *v1.WorkloadPolicySpec) { spec.UpstreamKinds = v1.UpstreamKindsJudge }
+
+func deleting(spec *v1.WorkloadPolicySpec) {
+	spec.Match.Operations = []v1.PolicyOperation{v1.OperationDelete}
+}
+
+var rulesOptions = RulesOptions{
+	Namespace: "penstock-system", SystemNamespaces: []string{"cni", "kube-system"}, JudgePath: "/judge/", ProbePath: "/probe",
+	Client: func(path string) admissionregistrationv1.WebhookClientConfig {
+		return admissionregistrationv1.WebhookClientConfig{URL: &path}
+	},
+}
+
+// inShort is webhooks in lines: the name, conditions and rules of each.
+func inShort(webhooks []admissionregistrationv1.ValidatingWebhook) []string {
+	var lines []string
+	for _, webhook := range webhooks {
+		line := fmt.Sprintf("%s %s %s", strings.TrimSuffix(webhook.Name, ".policies.penstock.dev"), *webhook.FailurePolicy, *webhook.ClientConfig.URL)
+		for _, condition := range webhook.MatchConditions {
+			line += " if " + condition.Name
+		}
+		lines = append(lines, line)
+		for _, rule := range webhook.Rules {
+			lines = append(lines, fmt.Sprintf("  %v %v %v %v", rule.Operations, rule.APIGroups, rule.APIVersions, rule.Resources))
+		}
+	}
+	return lines
+}
+
+func TestRules(t *testing.T) {
+	tests := map[string]struct {
+		policies []*v1.WorkloadPolicy
+		want     []string
+		// absent and exclusions are of the first policy, but for namespaces.
+		absent, exclusions []string
+	}{
+		"our own kinds have webhooks": {policies: []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind))}},
+		"each entry is one webhook": {
+			policies: []*v1.WorkloadPolicy{
+				matching("b", on("batch", "Job")), matching("a", on("", "Pod", "", "resize")), matching("c", on("apps", "Deployment", "scale"), ignoring),
+			},
+			want: []string{
+				"fail Fail /judge/fail", "  [CREATE UPDATE] [] [v1] [pods pods/resize]", "  [CREATE UPDATE] [batch] [v1] [jobs]",
+				"ignore Ignore /judge/ignore", "  [CREATE UPDATE] [apps] [v1] [deployments/scale]",
+			},
+		},
+		"rules of several policies are united": {
+			policies: []*v1.WorkloadPolicy{matching("a", on("apps", "Deployment"), on("apps", "StatefulSet")), matching("b", on("apps", "Deployment"))},
+			want:     []string{"fail Fail /judge/fail", "  [CREATE UPDATE] [apps] [v1] [deployments statefulsets]"},
+		},
+		"match conditions make entries": {
+			policies: []*v1.WorkloadPolicy{matching("a", on("", "Pod"), with("true")), matching("b", on("", "Pod"), with("true")), matching("c", on("", "Pod"), with("false"))},
+			want: []string{
+				"fail-1065c95e Fail /judge/fail-1065c95e if c", "  [CREATE UPDATE] [] [v1] [pods]",
+				"fail-d9244026 Fail /judge/fail-d9244026 if c", "  [CREATE UPDATE] [] [v1] [pods]",
+			},
+		},
+		"conditions on our own kinds are the API server's to evaluate": {
+			policies: []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind, "", "scale"), with("true"))},
+			want:     []string{"fail-d9244026 Fail /judge/fail-d9244026 if c", "  [CREATE UPDATE] [penstock.dev] [v1] [trainingjobs trainingjobs/scale]"},
+		},
+		"but do not keep them from being deleted": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind), with("true"), deleting)},
+			exclusions: []string{"the deletion of kinds of penstock.dev"},
+		},
+		"wildcards keep away from what the cluster starts by": {
+			policies: []*v1.WorkloadPolicy{matching("a", on("*", "*", "", "*"))},
+			want:     []string{"fail Fail /judge/fail if penstock-not-never", "  [CREATE UPDATE] [*] [*] [* */*]"},
+		},
+		"what the cluster starts by is excluded by name": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on("", "Node"), on("authorization.k8s.io", "TokenThing"), on("", "Pod"))},
+			want:       []string{"fail Fail /judge/fail", "  [CREATE UPDATE] [] [v1] [pods]"},
+			exclusions: []string{"resource nodes", "resource tokenthings.authorization.k8s.io"},
+		},
+		"kinds that are not served are waited for": {
+			policies: []*v1.WorkloadPolicy{matching("a", on("example.com", "Widget"))},
+			absent:   []string{"Widget.example.com"},
+		},
+		"upstream kinds that are served are asked about": {
+			policies: []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind), upstream)},
+			want: []string{
+				"fail Fail /judge/fail", "  [CREATE UPDATE] [kubeflow.org] [v1] [pytorchjobs]", "  [CREATE UPDATE] [kubeflow.org] [v2beta1] [mpijobs]",
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			webhooks, coverages, err := Rules(tc.policies, kinds, rulesOptions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := inShort(webhooks)
+			if len(tc.want) > 0 {
+				tc.want = append(tc.want, "probe Fail /probe", "  [CREATE] [] [v1] [configmaps]")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("webhooks (-want +got):\n%s", diff)
+			}
+			slices.Reverse(tc.policies)
+			again, _, err := Rules(tc.policies, kinds, rulesOptions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got, inShort(again)); diff != "" {
+				t.Errorf("the order of policies matters:\n%s", diff)
+			}
+			coverage := coverages[tc.policies[len(tc.policies)-1].Name]
+			if diff := cmp.Diff(tc.absent, coverage.Absent); diff != "" {
+				t.Errorf("absent (-want +got):\n%s", diff)
+			}
+			var excluded, namespaces []string
+			for _, exclusion := range coverage.Exclusions {
+				if namespace, ok := strings.CutPrefix(exclusion.Subject, "namespace "); ok {
+					namespaces = append(namespaces, namespace)
+					continue
+				}
+				excluded = append(excluded, exclusion.Subject)
+			}
+			if diff := cmp.Diff(tc.exclusions, excluded); diff != "" {
+				t.Errorf("exclusions (-want +got):\n%s", diff)
+			}
+			if want := []string{"cni", "kube-system", "penstock-system"}; coverage.Dynamic && !slices.Equal(namespaces, want) {
+				t.Errorf("namespaces %v are excluded, want %v", namespaces, want)
+			}
+		})
+	}
+}
+
+// A discovery that fails must not take rules away.
+func TestRulesNeedDiscovery(t *testing.T) {
+	_, _, err := Rules([]*v1.WorkloadPolicy{matching("a", on("", "Pod")), matching("b", on("example.com", "Unreachable"))}, kinds, rulesOptions)
+	if err == nil || !strings.Contains(err.Error(), "failed to find the resource of Unreachable.example.com") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConditionOfWildcardsCompiles(t *testing.T) {
+	policy := matching("a", on("", "Pod"))
+	policy.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "c", Expression: notNever.Expression}}
+	if errs := validation.ValidateWorkloadPolicy(policy); len(errs) > 0 {
+		t.Error(errs)
+	}
+}

@@ -1,0 +1,227 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/test/install"
+)
+
+// anyPolicy is a policy on some resources that refuses what has a label
+// refuse, in the words of the operation.
+func anyPolicy(name, resources string, more ...string) string {
+	return fmt.Sprintf(`apiVersion: penstock.dev/v1
+kind: WorkloadPolicy
+metadata: {name: %s}
+spec:
+  match:
+    resources: %s
+%s
+  rego: |
+    package p
+    violation contains {"msg": sprintf("%%s is not wanted", [input.operation]), "field": "metadata.labels.refuse", "fix": "take the label away"} if {
+      input.object.metadata.labels.refuse
+    }
+`, name, resources, strings.Join(more, "\n"))
+}
+
+const onlyLabelled = `  matchConditions: [{name: labelled, expression: "has(object.metadata.labels) && 'refuse' in object.metadata.labels"}]`
+
+func plainPod(name string, labels string) string {
+	return fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {%s}}, spec: {securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}, containers: [{name: a, image: images.example/a:1,
+  resources: {requests: {cpu: 100m}}, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]}}`, name, labels)
+}
+
+// enforcedCondition is the Enforced condition of a policy; for Eventually.
+func enforcedCondition(name string) func(Gomega, context.Context) string {
+	return func(g Gomega, ctx context.Context) string {
+		var policy v1.WorkloadPolicy
+		g.Expect(k8s.Get(ctx, client.ObjectKey{Name: name}, &policy)).To(Succeed())
+		condition := meta.FindStatusCondition(policy.Status.Conditions, v1.WorkloadPolicyEnforcedCondition)
+		if condition == nil || condition.ObservedGeneration != policy.Generation {
+			return "none yet"
+		}
+		return string(condition.Status) + " " + condition.Reason + ": " + condition.Message
+	}
+}
+
+func applyPolicy(ctx context.Context, manifest, name, condition string) {
+	GinkgoHelper()
+	mustKubectl(ctx, manifest, "apply", "-f", "-")
+	DeferCleanup(func(ctx context.Context) {
+		mustKubectl(ctx, "", "delete", "workloadpolicy", name, "--ignore-not-found")
+	})
+	awaitEnforced(ctx, name)
+	Eventually(enforcedCondition(name)).WithContext(ctx).Should(HavePrefix(condition))
+}
+
+func policyWebhooks(ctx context.Context) ([]admissionregistrationv1.ValidatingWebhook, error) {
+	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
+	err := k8s.Get(ctx, client.ObjectKey{Name: "penstock-policies"}, &configuration)
+	return configuration.Webhooks, client.IgnoreNotFound(err)
+}
+
+var _ = Describe("a policy on any kind", Serial, func() {
+	It("judges what its webhook is asked about, once a probe came through", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		applyPolicy(ctx, anyPolicy("no-pods", "[{kinds: [Pod], subresources: ['', ephemeralcontainers, resize]}]", onlyLabelled), "no-pods", "True Enforced")
+		out, err := kubectl(ctx, plainPod("bad", "refuse: 'yes'"), "create", "-n", ns, "-f", "-")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("metadata.labels.refuse: CREATE is not wanted: take the label away (policy no-pods)"))
+		mustKubectl(ctx, plainPod("good", "keep: 'yes'"), "create", "-n", ns, "-f", "-")
+		out, err = kubectl(ctx, "", "label", "pod", "good", "-n", ns, "refuse=yes")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("UPDATE is not wanted"))
+
+		By("leaving the system's namespaces alone")
+		mustKubectl(ctx, plainPod("bad", "refuse: 'yes'"), "create", "-n", "kube-system", "-f", "-")
+		mustKubectl(ctx, plainPod("bad", "refuse: 'yes'"), "create", "-n", install.Namespace, "-f", "-")
+		var policy v1.WorkloadPolicy
+		Expect(k8s.Get(ctx, client.ObjectKey{Name: "no-pods"}, &policy)).To(Succeed())
+		Expect(policy.Status.Exclusions).To(ContainElement(HaveField("Subject", "namespace kube-system")))
+
+		By("judging what goes by subresources")
+		const more = `    violation contains {"msg": "is resized", "field": "spec.containers[0].resources"} if { input.object.spec.containers[0].resources.requests.cpu == "200m" }
+    violation contains {"msg": "is debugged", "field": "spec.ephemeralContainers"} if { input.object.spec.ephemeralContainers[0] }
+`
+		mustKubectl(ctx, anyPolicy("no-pods", "[{kinds: [Pod], subresources: [ephemeralcontainers, resize]}]")+more, "apply", "-f", "-")
+		awaitEnforced(ctx, "no-pods")
+		Eventually(enforcedCondition("no-pods")).WithContext(ctx).Should(HavePrefix("True Enforced"))
+		mustKubectl(ctx, plainPod("subject", "refuse: 'yes'"), "create", "-n", ns, "-f", "-")
+		out, err = kubectl(ctx, "", "patch", "pod", "subject", "-n", ns, "--subresource=resize", "--type=merge", "-p",
+			`{"spec":{"containers":[{"name":"a","image":"images.example/a:1","resources":{"requests":{"cpu":"200m"}}}]}}`)
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("is resized"))
+		out, err = kubectl(ctx, "", "patch", "pod", "subject", "-n", ns, "--subresource=ephemeralcontainers", "--type=merge", "-p",
+			`{"spec":{"ephemeralContainers":[{"name":"debug","image":"images.example/b:1"}]}}`)
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("is debugged"))
+	})
+
+	It("judges a scale on what is scaled, and a deletion on what is deleted", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		const growth = `    violation contains {"msg": "is too large", "field": "spec.replicas"} if { input.object.spec.replicas > 2 }
+`
+		applyPolicy(ctx, anyPolicy("no-growth", "[{group: apps, kinds: [Deployment], subresources: ['', scale]}]", "    operations: [UPDATE, DELETE]")+growth, "no-growth", "True Enforced")
+		mustKubectl(ctx, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, labels: {refuse: 'yes'}}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: images.example/a:1}]}}}}`,
+			"create", "-n", ns, "-f", "-")
+		out, err := kubectl(ctx, "", "scale", "deployment", "d", "-n", ns, "--replicas=3")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("spec.replicas: is too large"))
+		out, err = kubectl(ctx, "", "delete", "deployment", "d", "-n", ns)
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("DELETE is not wanted"))
+	})
+
+	It("has its webhooks back when somebody takes or changes them, and loses them with the last policy", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		applyPolicy(ctx, anyPolicy("no-maps", "[{kinds: [ConfigMap]}]"), "no-maps", "True Enforced")
+		refuses := func(g Gomega, ctx context.Context) {
+			out, err := kubectl(ctx, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {refuse: 'yes'}}}", "create", "-n", ns, "--dry-run=server", "-f", "-")
+			g.Expect(err).To(HaveOccurred(), out)
+			g.Expect(out).To(ContainSubstring("is not wanted"))
+		}
+		Eventually(refuses).WithContext(ctx).Should(Succeed())
+		mustKubectl(ctx, "", "delete", "validatingwebhookconfiguration", "penstock-policies")
+		Eventually(refuses).WithContext(ctx).Should(Succeed())
+		mustKubectl(ctx, "", "patch", "validatingwebhookconfiguration", "penstock-policies", "--type=json", "-p",
+			`[{"op":"replace","path":"/webhooks/0/rules/0/resources","value":["secrets"]}]`)
+		Eventually(refuses).WithContext(ctx).Should(Succeed())
+		mustKubectl(ctx, "", "delete", "workloadpolicy", "no-maps")
+		Eventually(policyWebhooks).WithContext(ctx).Should(BeEmpty())
+	})
+
+	It("hands conditions on our own kinds to the API server too", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		applyPolicy(ctx, anyPolicy("no-jobs", "[{group: penstock.dev, kinds: [TrainingJob]}]", onlyLabelled), "no-jobs", "True Enforced")
+		mustKubectl(ctx, alphaJob("good"), "apply", "-n", ns, "-f", "-")
+		out, err := kubectl(ctx, alphaJob("bad", "name: bad", "name: bad\n  labels: {refuse: 'yes'}"), "apply", "-n", ns, "-f", "-")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("CREATE is not wanted"))
+	})
+
+	It("comes into force when its kinds are installed, upstream kinds among them", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		applyPolicy(ctx, anyPolicy("upstream", "[{group: kubeflow.org, kinds: [PyTorchJob]}]"), "upstream", "False KindsNotServed: The API server serves none of the kinds: PyTorchJob.kubeflow.org")
+		mustKubectl(ctx, upstreamDefinition, "create", "-f", "-")
+		DeferCleanup(func(ctx context.Context) { mustKubectl(ctx, "", "delete", "crd", "pytorchjobs.kubeflow.org") })
+		Eventually(enforcedCondition("upstream")).WithContext(ctx).WithTimeout(servedWithin).Should(HavePrefix("True Enforced"))
+		job := strings.NewReplacer("penstock.dev/v1alpha1", "kubeflow.org/v1", "TrainingJob", "PyTorchJob")
+		Eventually(func(g Gomega, ctx context.Context) {
+			out, err := kubectl(ctx, job.Replace(alphaJob("bad", "name: bad", "name: bad\n  labels: {refuse: 'yes'}")), "create", "-n", ns, "--dry-run=server", "-f", "-")
+			g.Expect(err).To(HaveOccurred(), out)
+			g.Expect(out).To(ContainSubstring("CREATE is not wanted"))
+		}).WithContext(ctx).Should(Succeed())
+
+		By("judging them by the rules for ours, in their own paths")
+		mustKubectl(ctx, "", "patch", "workloadpolicy", "gpu-ceiling", "--type=merge", "-p", `{"spec":{"upstreamKinds":"Judge"}}`)
+		awaitEnforced(ctx, "gpu-ceiling")
+		Eventually(func(g Gomega, ctx context.Context) {
+			out, err := kubectl(ctx, job.Replace(alphaJob("nine", "gpu: 8", "gpu: 9")), "create", "-n", ns, "--dry-run=server", "-f", "-")
+			g.Expect(err).To(HaveOccurred(), out)
+			g.Expect(out).To(ContainSubstring("spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].resources.limits[nvidia.com/gpu]: asks for 9 GPUs"))
+		}).WithContext(ctx).Should(Succeed())
+	})
+
+	It("does not keep the cluster from starting while nobody answers", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		applyPolicy(ctx, anyPolicy("closed", "[{group: '*', kinds: ['*']}]", `  matchConditions: [{name: all, expression: "true"}]`), "closed", "True Enforced")
+		manager.Stop()
+		DeferCleanup(func(ctx context.Context) { startManager(ctx) })
+		out, err := kubectl(ctx, plainPod("a", "a: b"), "create", "-n", ns, "-f", "-")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("failed calling webhook"))
+		for _, namespace := range []string{"kube-system", install.Namespace} {
+			mustKubectl(ctx, plainPod("start", "a: b"), "create", "-n", namespace, "-f", "-")
+			mustKubectl(ctx, "", "delete", "pod", "start", "-n", namespace, "--force", "--grace-period=0")
+		}
+		mustKubectl(ctx, "{apiVersion: v1, kind: Node, metadata: {name: joining}}", "create", "-f", "-")
+		mustKubectl(ctx, "", "delete", "node", "joining")
+		mustKubectl(ctx, "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: beat}, spec: {}}", "create", "-n", ns, "-f", "-")
+		mustKubectl(ctx, "", "auth", "can-i", "create", "pods")
+		mustKubectl(ctx, "", "delete", "workloadpolicy", "closed")
+	})
+
+	DescribeTable("that would bar the cluster's start is refused", func(ctx context.Context, resources, more string, want string) {
+		out, err := kubectl(ctx, anyPolicy("bars", resources, more), "apply", "--dry-run=server", "-f", "-")
+		if want == "" {
+			Expect(err).NotTo(HaveOccurred(), out)
+			return
+		}
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring(want))
+	},
+		Entry("all pods", "[{kinds: [Pod]}]", "", "spec.matchConditions"),
+		Entry("everything", "[{group: '*', kinds: ['*']}]", "", "--system-namespaces"),
+		Entry("not if it fails open", "[{kinds: [Pod]}]", "  failurePolicy: Ignore", ""),
+		Entry("not with a condition", "[{kinds: [Pod]}]", onlyLabelled, ""),
+		Entry("not for a subresource", "[{kinds: [Pod], subresources: [exec]}]", "", ""),
+		Entry("a condition that does not compile", "[{kinds: [Pod]}]", `  matchConditions: [{name: a, expression: "object.("}]`, "spec.matchConditions[0].expression"),
+	)
+})
+
+// servedWithin is how long it may take to see that a kind was installed.
+const servedWithin = 40 * time.Second
+
+const upstreamDefinition = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: pytorchjobs.kubeflow.org}
+spec:
+  group: kubeflow.org
+  scope: Namespaced
+  names: {plural: pytorchjobs, singular: pytorchjob, kind: PyTorchJob, listKind: PyTorchJobList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
