@@ -33,6 +33,8 @@ import (
 // What a launcher of MPI is given, which only who has it may give:
 // +kubebuilder:rbac:groups="",resources=pods/exec,verbs=get;create
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;delete
+// Pod groups of the gang schedulers, whichever of them is there:
+// +kubebuilder:rbac:groups=scheduling.k8s.io;scheduling.x-k8s.io;scheduling.volcano.sh,resources=podgroups,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch
 
@@ -54,6 +56,9 @@ type loop[T plan.Object, S any] struct {
 
 	expectations *expectations
 	handedOver   *once
+	// served returns the kinds of kind.OwnsIfServed that are served now, and
+	// false while that is not known yet.
+	served func() ([]servedKind, bool)
 }
 
 // pass is one reconciling of one object.

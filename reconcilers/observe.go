@@ -9,7 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -20,12 +22,21 @@ import (
 // to wait if the cache does not show yet what earlier passes did: the event
 // that it is waiting for comes sooner as a rule.
 func (p *pass[T, S]) observe(ctx context.Context) (time.Duration, error) {
+	served, known := p.served()
+	if !known {
+		return servedRetry, nil
+	}
+	p.observed.Served = make(map[schema.GroupVersionKind]bool, len(served))
 	for _, kind := range p.kind.Owns {
-		children, err := p.list(ctx, kind)
-		if err != nil {
+		if err := p.list(ctx, p.client, kind); err != nil {
 			return 0, err
 		}
-		p.observed.Children = append(p.observed.Children, children...)
+	}
+	for _, kind := range served {
+		p.observed.Served[kind.gvk] = true
+		if err := p.list(ctx, kind.reader, kind.object); err != nil {
+			return 0, err
+		}
 	}
 	slices.SortStableFunc(p.observed.Children, func(a, b plan.Object) int {
 		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetUID(), b.GetUID()))
@@ -33,24 +44,22 @@ func (p *pass[T, S]) observe(ctx context.Context) (time.Duration, error) {
 	return p.expectations.outstanding(p.key(), p.object, p.observed.Children, p.clock.Now()), nil
 }
 
-// list returns the children of one kind.
-func (p *pass[T, S]) list(ctx context.Context, kind plan.Object) ([]plan.Object, error) {
+// list adds the children of one kind to what is observed.
+func (p *pass[T, S]) list(ctx context.Context, reader client.Reader, kind plan.Object) error {
 	list, err := newListOf(kind, p.client.Scheme())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := p.client.List(ctx, list,
+	if err := reader.List(ctx, list,
 		client.InNamespace(p.object.GetNamespace()),
 		client.MatchingFields{ownerIndex(p.kind.Name): string(p.object.GetUID())},
 	); err != nil {
-		return nil, wrap("list", fmt.Sprintf("children of type %T", kind), err)
+		return wrap("list", fmt.Sprintf("children of type %T", kind), err)
 	}
-	var children []plan.Object
-	err = meta.EachListItem(list, func(item runtime.Object) error {
-		children = append(children, item.(plan.Object))
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		p.observed.Children = append(p.observed.Children, item.(plan.Object))
 		return nil
 	})
-	return children, err
 }
 
 // newListOf returns an empty list for a kind.
@@ -60,6 +69,11 @@ func newListOf(object plan.Object, scheme *runtime.Scheme) (client.ObjectList, e
 		return nil, fmt.Errorf("failed to find the kind of %T: %w", object, err)
 	}
 	gvk.Kind += "List"
+	if _, ok := object.(*unstructured.Unstructured); ok {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+		return list, nil
+	}
 	list, err := scheme.New(gvk)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make a list of %T: %w", object, err)

@@ -42,12 +42,16 @@ type Options struct {
 // CacheOptions returns how a manager's cache must hold children: only those
 // that are ours, without what nobody reads.
 func CacheOptions(children ...plan.Object) map[client.Object]cache.ByObject {
-	ours := labels.SelectorFromSet(labels.Set{v1.ManagedByLabel: v1.ManagedByValue})
 	options := make(map[client.Object]cache.ByObject, len(children))
 	for _, child := range children {
-		options[child] = cache.ByObject{Label: ours, Transform: stripChild}
+		options[child] = cache.ByObject{Label: ours(), Transform: stripChild}
 	}
 	return options
+}
+
+// ours selects the children that are ours.
+func ours() labels.Selector {
+	return labels.SelectorFromSet(labels.Set{v1.ManagedByLabel: v1.ManagedByValue})
 }
 
 // stripChild drops what nobody reads of a child from the cache: managed fields,
@@ -81,8 +85,20 @@ func Setup[T plan.Object, S any](mgr ctrl.Manager, kind plan.Kind[T, S], options
 	}
 	l := newLoop(kind, mgr.GetClient(), mgr.GetAPIReader(), options)
 	l.recorder = mgr.GetEventRecorder("penstock-" + kind.Name)
-	if err := b.Complete(l); err != nil {
+	c, err := b.Build(l)
+	if err != nil {
 		return fmt.Errorf("failed to set up the controller of %s: %w", kind.Name, err)
+	}
+	if len(kind.OwnsIfServed) == 0 {
+		return nil
+	}
+	follower, err := newFollower(mgr, c, kind.New(), kind.Name, kind.OwnsIfServed)
+	if err != nil {
+		return err
+	}
+	l.served = follower.served
+	if err := mgr.Add(follower); err != nil {
+		return fmt.Errorf("failed to follow which kinds are served: %w", err)
 	}
 	return nil
 }
@@ -96,6 +112,7 @@ func newLoop[T plan.Object, S any](kind plan.Kind[T, S], c client.Client, live c
 		period:       options.Period,
 		expectations: newExpectations(),
 		handedOver:   &once{},
+		served:       func() ([]servedKind, bool) { return nil, true },
 	}
 	if l.clock == nil {
 		l.clock = clock.RealClock{}

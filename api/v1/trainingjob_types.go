@@ -474,7 +474,9 @@ const (
 	// Reasons: PodFailed, BackoffLimitExceeded, DeadlineExceeded.
 	TrainingJobFailedCondition = "Failed"
 	// TrainingJobGangScheduledCondition says whether the pods of a job with
-	// spec.gang are placed all together. Reasons for False: GangNotSupported.
+	// spec.gang are placed all together. Reasons for True: GangScheduled. For
+	// False: GangPending, GangNotSupported where no gang scheduler is there, and
+	// PodsNotInGroup where the pods are of no pod group.
 	TrainingJobGangScheduledCondition = "GangScheduled"
 	// TrainingJobInvalidCondition is True while no pods can be made from the
 	// job. Reasons for True: those of InvalidCondition, FrameworkNotSupported.
@@ -496,7 +498,10 @@ const (
 	TrainingJobPodFailedReason            = "PodFailed"
 	TrainingJobBackoffLimitExceededReason = "BackoffLimitExceeded"
 	TrainingJobDeadlineExceededReason     = "DeadlineExceeded"
+	TrainingJobGangScheduledReason        = "GangScheduled"
+	TrainingJobGangPendingReason          = "GangPending"
 	TrainingJobGangUnsupportedReason      = "GangNotSupported"
+	TrainingJobGangUngroupedReason        = "PodsNotInGroup"
 	TrainingJobFrameworkUnsupportedReason = "FrameworkNotSupported"
 	TrainingJobInvalidSpecReason          = InvalidSpecReason
 	TrainingJobValidReason                = ValidReason

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -32,6 +34,11 @@ type Kind[T Object, S any] struct {
 	New func() T
 	// Owns holds an empty object of every child kind, to be watched.
 	Owns []Object
+	// OwnsIfServed holds one of every child kind that the API server may not
+	// know, as others bring it: typed where the scheme has the type, else
+	// unstructured with its kind set. Each is watched while it is served, and
+	// Observed.Served says which are.
+	OwnsIfServed []Object
 
 	// Default fills in what was left out of an object.
 	Default func(object T)
@@ -82,6 +89,8 @@ type Common struct {
 // the order of their names.
 type Observed struct {
 	Children []Object
+	// Served holds the kinds of Kind.OwnsIfServed that the API server knows now.
+	Served map[schema.GroupVersionKind]bool
 }
 
 // ChildrenOf returns the observed children of type C.
@@ -94,6 +103,12 @@ func ChildrenOf[C Object](observed Observed) []C {
 	}
 	return children
 }
+
+// Fields is an apply configuration of a kind that has no Go type.
+type Fields struct{ *unstructured.Unstructured }
+
+// IsApplyConfiguration makes it one.
+func (Fields) IsApplyConfiguration() {}
 
 // Result is what should be.
 type Result[S any] struct {

@@ -12,6 +12,7 @@ import (
 // need with those that run. Under None pods that still run are left running.
 func (p *planner) cleanUp() {
 	p.removeAutoscaler("the job has finished")
+	p.removePodGroups("the job has finished")
 	policy := runPolicy(p.job).CleanPodPolicy
 	if policy != v1.CleanPodAll && policy != v1.CleanPodRunning {
 		return

@@ -23,6 +23,8 @@ func Kind(defaulter func(*v1.TrainingJob), validator func(*v1.TrainingJob) field
 			&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
 		},
 
+		OwnsIfServed: podGroups(),
+
 		Default:  defaulter,
 		Validate: validator,
 		Plan:     Plan,

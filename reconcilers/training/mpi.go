@@ -73,9 +73,9 @@ func (mpi) serves(role v1.RoleName) bool { return role == v1.RoleWorker }
 //
 // A worker that cannot come keeps the launcher waiting until the deadline; one
 // that fails for good fails the job.
-func (mpi) awaits(c *census, m *member) string {
+func (f mpi) awaits(c *census, m *member) string {
 	workers := c.crew(v1.RoleWorker)
-	if m.role.Name != v1.RoleLauncher || workers == nil || mpiOf(c.job).LauncherCreation == v1.LauncherAtStartup {
+	if !f.follows(c, m.role.Name) {
 		return ""
 	}
 	least := workers.wanted()
@@ -86,6 +86,11 @@ func (mpi) awaits(c *census, m *member) string {
 		return ""
 	}
 	return "the launcher waits for " + itoa(least) + " workers to be ready; " + itoa(workers.ready()) + " are"
+}
+
+// follows says whether a role is the launcher and waits for workers.
+func (mpi) follows(c *census, role v1.RoleName) bool {
+	return role == v1.RoleLauncher && c.crew(v1.RoleWorker) != nil && mpiOf(c.job).LauncherCreation != v1.LauncherAtStartup
 }
 
 // supply returns the config map with the lists of hosts, and what the transport

@@ -58,6 +58,10 @@ type planner struct {
 	deleting map[types.UID]bool
 	// gangRestarting says that all pods are being replaced.
 	gangRestarting bool
+	// gang is how the pods are placed all together; nil where they are not.
+	gang *gang
+	// ungrouped says that the job asks for that, and its pods were made without.
+	ungrouped bool
 }
 
 func newPlanner(job *v1.TrainingJob, observed plan.Observed, now time.Time) *planner {
@@ -78,7 +82,7 @@ func newPlanner(job *v1.TrainingJob, observed plan.Observed, now time.Time) *pla
 // planActive plans a job that shall run.
 func (p *planner) planActive() {
 	p.supported()
-	p.admitGangless()
+	p.chooseGang()
 	p.start()
 	p.countRestartsInPlace()
 	if v := p.judge(); v != nil {
@@ -87,7 +91,9 @@ func (p *planner) planActive() {
 	}
 	p.planServices()
 	p.planSupplies()
+	p.planGang()
 	p.planPods()
+	p.reportGang()
 	p.planAutoscaler()
 	p.setCounts()
 	p.setProgress()
@@ -100,17 +106,6 @@ func (p *planner) planUnsupported() {
 	p.status.Phase = v1.PhasePending
 	p.setCondition(v1.TrainingJobInvalidCondition, metav1.ConditionTrue, v1.TrainingJobFrameworkUnsupportedReason,
 		"framework "+string(p.job.Spec.Framework)+" is not supported by this version of Penstock: no pods are made")
-}
-
-// admitGangless says that pods are placed one by one, where the job asks for
-// all of them together. A topology that the gang names is kept to all the same.
-func (p *planner) admitGangless() {
-	if p.job.Spec.Gang == nil {
-		meta.RemoveStatusCondition(&p.status.Conditions, v1.TrainingJobGangScheduledCondition)
-		return
-	}
-	p.setCondition(v1.TrainingJobGangScheduledCondition, metav1.ConditionFalse, v1.TrainingJobGangUnsupportedReason,
-		"this version of Penstock makes no pod group: the pods are placed one by one")
 }
 
 // supported takes back what planUnsupported said, should a newer version have

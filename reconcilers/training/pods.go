@@ -47,8 +47,12 @@ func (p *planner) planPods() {
 	}
 }
 
-// awaits says whether the pod of a member has to wait for others.
+// awaits says whether the pod of a member has to wait for others, or for the
+// gang's group.
 func (p *planner) awaits(m *member) bool {
+	if p.awaitsGang() {
+		return true
+	}
 	f, ok := p.framework.(awaiting)
 	return ok && f.awaits(p.census, m) != ""
 }
@@ -76,6 +80,9 @@ func (p *planner) newPod(m *member) *corev1.Pod {
 	}
 	if gang := p.job.Spec.Gang; gang != nil && pod.Spec.SchedulerName == "" {
 		pod.Spec.SchedulerName = gang.Scheduler
+	}
+	if p.gang != nil {
+		p.gang.join(p.gang, m, pod)
 	}
 	p.gather(m.role, pod)
 	p.framework.equip(p.census, m, pod)

@@ -188,6 +188,10 @@ func countsOnly(before, after *v1.TrainingJobStatus) bool {
 func withoutCounts(status *v1.TrainingJobStatus) *v1.TrainingJobStatus {
 	status = status.DeepCopy()
 	status.RolesReady, status.Elastic = "", nil
+	if c := meta.FindStatusCondition(status.Conditions, v1.TrainingJobGangScheduledCondition); c != nil {
+		// It tells how many pods are placed.
+		c.Message = ""
+	}
 	for i := range status.Roles {
 		role := &status.Roles[i]
 		role.Active, role.Ready, role.Succeeded, role.Failed = nil, nil, nil, nil

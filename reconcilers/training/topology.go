@@ -8,13 +8,22 @@ import (
 )
 
 // gather makes a pod keep to one domain with the others of its role, and of its
-// gang, as the topology of each asks. The scheduler lets the first pod choose
-// the domain.
+// gang, as the topology of each asks, by affinity: the first pod chooses the
+// domain. Where a gang scheduler chooses one that has room for all, affinity
+// would only bind its hands.
 func (p *planner) gather(role *v1.Role, pod *corev1.Pod) {
-	together(pod, role.Topology, roleLabels(p.job, role.Name))
-	if gang := p.job.Spec.Gang; gang != nil {
+	if !p.kept(role.Topology) {
+		together(pod, role.Topology, roleLabels(p.job, role.Name))
+	}
+	if gang := p.job.Spec.Gang; gang != nil && !p.kept(gang.Topology) {
 		together(pod, gang.Topology, jobLabels(p.job))
 	}
+}
+
+// kept says whether the gang's scheduler keeps to a topology by itself.
+func (p *planner) kept(topology *v1.Topology) bool {
+	return topology != nil && topology.Required != "" && p.gang != nil && p.gang.observed != nil &&
+		p.gang.keeps(p.gang.observed, topology.Required)
 }
 
 func together(pod *corev1.Pod, topology *v1.Topology, labels map[string]string) {

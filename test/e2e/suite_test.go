@@ -60,7 +60,8 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred(), string(output))
 
 	control, err = cluster.Start(ctx, cluster.Options{
-		Components: cluster.Full,
+		Components:     cluster.Full,
+		GangScheduling: true,
 		Nodes: []cluster.Node{
 			{Name: "gpu-a1", Rack: "a", GPUs: 8}, {Name: "gpu-a2", Rack: "a", GPUs: 8},
 			{Name: "gpu-b1", Rack: "b", GPUs: 8}, {Name: "gpu-b2", Rack: "b", GPUs: 8},

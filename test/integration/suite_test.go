@@ -121,7 +121,8 @@ func reportManager() {
 }
 
 // upheavals are the parts of the manager's log that were written while the API
-// server restarted: until it has read its roles, it forbids everything.
+// server restarted, since it forbids everything until it has read its roles, or
+// while a kind was taken away.
 var upheavals [][2]int
 
 // restartAPIServer stops the API server and returns once it is ready again.

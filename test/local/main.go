@@ -126,10 +126,11 @@ func (l *local) find() error {
 
 func (l *local) startCluster(ctx context.Context) (err error) {
 	l.cluster, err = cluster.Start(ctx, cluster.Options{
-		Components: cluster.Full,
-		Dir:        filepath.Join(l.dir, "cluster"),
-		Nodes:      nodes,
-		Assets:     l.assets,
+		Components:     cluster.Full,
+		GangScheduling: true,
+		Dir:            filepath.Join(l.dir, "cluster"),
+		Nodes:          nodes,
+		Assets:         l.assets,
 	})
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return fmt.Errorf("another run is up: use it, or stop it first: %w", err)

@@ -145,6 +145,7 @@ func validateTrainingJobUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) 
 		return errs
 	}
 	errs = append(errs, validateRestartUpdate(old, spec, path)...)
+	errs = append(errs, validateGangUpdate(old, spec, path)...)
 	return append(errs, validateTemplatesUpdate(old, spec, path.Child("roles"))...)
 }
 

@@ -317,6 +317,22 @@ func TestValidateTrainingJobUpdate(t *testing.T) {
 	if diff := cmp.Diff(want, words(validation.ValidateTrainingJob(jobOf(t, running), jobOf(t, restarts)))); diff != "" {
 		t.Errorf("the restarts of a running job (-want +got):\n%s", diff)
 	}
+	ganged := strings.Replace(running, "PyTorch,", "PyTorch, gang: {minAvailable: 1, topology: {required: rack}},", 1)
+	for edit, want := range map[string][]string{
+		"gang: {minAvailable: 1, topology: {required: rack}}, ": {"spec.gang: " + fix},
+		"minAvailable: 1, ":            nil,
+		", topology: {required: rack}": {"spec.gang.topology: " + fix},
+	} {
+		if diff := cmp.Diff(want, words(validation.ValidateTrainingJob(jobOf(t, ganged), jobOf(t, strings.Replace(ganged, edit, "", 1))))); diff != "" {
+			t.Errorf("a gang without %q (-want +got):\n%s", edit, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"spec.gang.scheduler: " + fix, "spec.gang.priorityClassName: " + fix, "spec.roles[0].topology: " + fix,
+	}, words(validation.ValidateTrainingJob(jobOf(t, ganged), jobOf(t, strings.NewReplacer(
+		"gang: {", "gang: {scheduler: volcano, priorityClassName: high, ", "name: Master,", "name: Master, topology: {preferred: rack},").Replace(ganged))))); diff != "" {
+		t.Errorf("another gang (-want +got):\n%s", diff)
+	}
 	suspended := strings.Replace(running, "PyTorch,", "PyTorch, runPolicy: {suspend: true},", 1)
 	if errs := validation.ValidateTrainingJob(jobOf(t, suspended), jobOf(t, restarts)); len(errs) > 0 {
 		t.Errorf("the restarts of a suspended job: %v", errs)

@@ -1,0 +1,86 @@
+package training
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	schedulingv1beta1ac "k8s.io/client-go/applyconfigurations/scheduling/v1beta1"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/plan"
+)
+
+// nativeGangs are Kubernetes' own, from 1.37 on: kube-scheduler places the pods
+// of a PodGroup, within one domain of a topology if it says so. All pods of a
+// group must have its priority.
+type nativeGangs struct{}
+
+var nativeGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
+
+func (nativeGangs) kind() schema.GroupVersionKind { return nativeGroupKind }
+
+func (nativeGangs) title() string { return "kube-scheduler" }
+
+func (nativeGangs) counts() bool { return false }
+
+func (nativeGangs) queues() bool { return false }
+
+// group sets what cannot change as the group has it: its priority, and its
+// topology, which an API server without the feature gate
+// TopologyAwareWorkloadScheduling leaves out.
+func (nativeGangs) group(g *gang, observed plan.Object) runtime.ApplyConfiguration {
+	domain, priority := string(g.domain()), g.priorityClass()
+	if group, ok := observed.(*schedulingv1beta1.PodGroup); ok {
+		domain, priority = domainOf(group), group.Spec.PriorityClassName
+	}
+	spec := schedulingv1beta1ac.PodGroupSpec().WithSchedulingPolicy(schedulingv1beta1ac.PodGroupSchedulingPolicy().
+		WithGang(schedulingv1beta1ac.GangSchedulingPolicy().WithMinCount(g.needed())))
+	if domain != "" {
+		spec.WithSchedulingConstraints(schedulingv1beta1ac.PodGroupSchedulingConstraints().
+			WithTopology(schedulingv1beta1ac.TopologyConstraint().WithKey(domain)))
+	}
+	if priority != "" {
+		spec.WithPriorityClassName(priority)
+	}
+	return schedulingv1beta1ac.PodGroup(g.job.Name, g.job.Namespace).WithLabels(jobLabels(g.job)).WithSpec(spec)
+}
+
+func (nativeGangs) join(g *gang, _ *member, pod *corev1.Pod) {
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new(g.job.Name)}
+	g.prioritize(pod)
+}
+
+func (nativeGangs) joined(job *v1.TrainingJob, pod *corev1.Pod) bool {
+	group := pod.Spec.SchedulingGroup
+	return group != nil && group.PodGroupName != nil && *group.PodGroupName == job.Name
+}
+
+func (nativeGangs) admits(plan.Object) bool { return true }
+
+func (nativeGangs) says(group plan.Object) string {
+	native, ok := group.(*schedulingv1beta1.PodGroup)
+	if !ok {
+		return ""
+	}
+	c := meta.FindStatusCondition(native.Status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
+	if c == nil || c.Status != metav1.ConditionFalse {
+		return ""
+	}
+	return c.Message
+}
+
+func (nativeGangs) keeps(group plan.Object, key v1.LabelKey) bool {
+	native, ok := group.(*schedulingv1beta1.PodGroup)
+	return ok && domainOf(native) == string(key)
+}
+
+func domainOf(group *schedulingv1beta1.PodGroup) string {
+	constraints := group.Spec.SchedulingConstraints
+	if constraints == nil || len(constraints.Topology) == 0 {
+		return ""
+	}
+	return constraints.Topology[0].Key
+}
