@@ -225,7 +225,7 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		}
 	})
 	t.Run("a policy can be mended before the policies are loaded", func(t *testing.T) {
-		mended := create(t, policy(`{match: {resources: [{kinds: [Pod]}]}, rego: "package a\nviolation contains {\"msg\": \"a\"} if false"}`))
+		mended := create(t, policy(`{match: {resources: [{kinds: [Service]}]}, rego: "package a\nviolation contains {\"msg\": \"a\"} if false"}`))
 		if response := notLoaded.Validate(t.Context(), mended); !response.Allowed {
 			t.Errorf("refused: %v", response.Result)
 		}

@@ -201,3 +201,36 @@ func TestJudgeUpstreamKinds(t *testing.T) {
 		t.Errorf("an ill-typed spec is a fault of ours: %v", response.Result)
 	}
 }
+
+// A policy that every pod of the cluster's start would wait for is refused,
+// unless the operator has said what that start needs.
+func TestPoliciesThatBarPods(t *testing.T) {
+	const rego = `rego: "package a\nviolation contains {\"msg\": \"a\"} if false"`
+	tests := map[string]struct {
+		spec string
+		want bool
+	}{
+		"all pods":                 {spec: `{match: {resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
+		"all kinds":                {spec: `{match: {resources: [{group: "*", kinds: ["*"]}]}, ` + rego + `}`, want: true},
+		"itself among others":      {spec: `{match: {resources: [{kinds: [Pod], subresources: ["", exec]}]}, ` + rego + `}`, want: true},
+		"a subresource":            {spec: `{match: {resources: [{kinds: [Pod], subresources: [exec]}]}, ` + rego + `}`},
+		"deletions":                {spec: `{match: {resources: [{kinds: [Pod]}], operations: [DELETE]}, ` + rego + `}`},
+		"open when it fails":       {spec: `{failurePolicy: Ignore, match: {resources: [{kinds: [Pod]}]}, ` + rego + `}`},
+		"under a condition":        {spec: `{matchConditions: [{name: a, expression: "true"}], match: {resources: [{kinds: [Pod]}]}, ` + rego + `}`},
+		"a Pod of somebody else's": {spec: `{match: {resources: [{group: example.com, kinds: [Pod]}]}, ` + rego + `}`},
+	}
+	unnamed, named := onlineOptions(t), onlineOptions(t)
+	named.SystemNamespaces = []string{"cni"}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			request := create(t, policy(tc.spec))
+			got := causesOf(gateOf(t, unnamed).Validate(t.Context(), request))
+			if refused := len(got) > 0; refused != tc.want || refused && !strings.HasPrefix(got[0], "spec.matchConditions: Required value") {
+				t.Errorf("got %v", got)
+			}
+			if got := causesOf(gateOf(t, named).Validate(t.Context(), request)); len(got) > 0 {
+				t.Errorf("system namespaces are named, got %v", got)
+			}
+		})
+	}
+}
