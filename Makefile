@@ -27,6 +27,8 @@ UNIT_PACKAGES = $$(go list ./... | grep -v '^github.com/penstock-dev/penstock/te
 TEST_TIMEOUT ?= 30m
 # A count: ended by the clock, fuzzing fails now and then on a busy machine.
 FUZZTIME ?= 50000x
+HISTORIES ?= 1000000
+SEED ?= $(shell date +%s)000000
 BENCH ?= .
 BENCHTIME ?= 1s
 
@@ -114,6 +116,12 @@ test-fuzz: ## Fuzz each fuzz target FUZZTIME (a count, or a duration).
 			echo "$$(dirname "$${file#$$PWD/}") $$target"; \
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$(dirname "$$file")"; \
 		done
+
+# A test run simulates 10,000; a seed of today's makes others every night.
+.PHONY: test-simulation
+test-simulation: ## Simulate HISTORIES random histories of training jobs, from SEED on.
+	go test -timeout $(TEST_TIMEOUT) -v -run '^TestSimulation$$' ./reconcilers/training \
+		-histories $(HISTORIES) -seed $(SEED)
 
 .PHONY: test-integration
 test-integration: controlplane ## Run the tests against a real API server.

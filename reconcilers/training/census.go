@@ -64,6 +64,9 @@ func takeCensus(job *v1.TrainingJob, f framework, pods []*corev1.Pod) *census {
 	for _, crew := range c.crews {
 		c.recall(crew)
 	}
+	if f, ok := f.(correcting); ok {
+		f.correct(c)
+	}
 	return c
 }
 
@@ -94,12 +97,15 @@ func (c *census) place(pod *corev1.Pod) {
 		switch {
 		case !ok:
 			continue
-		case index >= crew.wanted():
-			crew.surplus = append(crew.surplus, pod)
 		case gangRestarts(c.job) && attemptOf(pod) != attempt(&c.job.Status):
-			crew.members[index].pod, crew.members[index].state = pod, terminating
+			// A surplus one, too: it would meet the new ones.
+			if index < crew.wanted() {
+				crew.members[index].pod, crew.members[index].state = pod, terminating
+			}
 			c.old = append(c.old, pod)
 			c.ahead = c.ahead || attemptOf(pod) > attempt(&c.job.Status)
+		case index >= crew.wanted():
+			crew.surplus = append(crew.surplus, pod)
 		default:
 			m := crew.members[index]
 			m.pod, m.condition = pod, examine(pod, c.container())

@@ -35,6 +35,12 @@ type forgiving interface {
 	forgives(c *census, m *member) bool
 }
 
+// correcting is what a framework also implements if the end of a pod can mean
+// something else than it tells by itself.
+type correcting interface {
+	correct(c *census)
+}
+
 // serving is what a framework also implements if pods of a role work for the
 // others until the job ends, and have no end of their own that counts.
 type serving interface {

@@ -93,6 +93,22 @@ func (mpi) follows(c *census, role v1.RoleName) bool {
 	return role == v1.RoleLauncher && c.crew(v1.RoleWorker) != nil && mpiOf(c.job).LauncherCreation != v1.LauncherAtStartup
 }
 
+// correct takes a worker that has ended before there was a launcher for failed,
+// whatever its exit code: it was to wait for one, and the launcher would wait
+// for it for ever.
+func (f mpi) correct(c *census) {
+	launchers, workers := c.crew(v1.RoleLauncher), c.crew(v1.RoleWorker)
+	if launchers == nil || workers == nil || launchers.wanted() == 0 ||
+		launchers.members[0].state != missing || f.awaits(c, launchers.members[0]) == "" {
+		return
+	}
+	for _, m := range workers.members {
+		if m.state == succeeded {
+			m.state = failed
+		}
+	}
+}
+
 // supply returns the config map with the lists of hosts, and what the transport
 // needs.
 func (f mpi) supply(p *planner) supplies {

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
@@ -19,53 +21,86 @@ import (
 )
 
 // world is an API server with one job, the kubelets that run its pods, and a
-// controller that sees all of it late.
+// controller that sees all of it late. Objects in it are never changed in
+// place: what changes is a copy, so a cache can share what it has seen.
 type world struct {
+	// random is that of the event which happens now.
 	random *rand.Rand
 	now    time.Time
 
-	// job, pods and services are the truth.
-	job      *v1.TrainingJob
-	version  int
-	pods     map[string]*corev1.Pod
-	services map[string]types.UID
-	gone     bool
-	uids     int
+	// job, pods and others are the truth; others are all other children, by
+	// kind and name.
+	job     *v1.TrainingJob
+	version int
+	pods    map[string]*corev1.Pod
+	others  map[string]plan.Object
+	gone    bool
+	uids    int
 
-	// seenJob, seen and seenServices are what the controller's cache shows, of
-	// the version seenVersion.
-	seenJob      *v1.TrainingJob
-	seenVersion  int
-	seen         map[string]*corev1.Pod
-	seenServices map[string]types.UID
+	// seenJob, seenPods and seenOthers are what the controller's cache shows;
+	// the job of the version seenVersion.
+	seenJob     *v1.TrainingJob
+	seenVersion int
+	seenPods    map[string]*corev1.Pod
+	seenOthers  map[string]plan.Object
 	// written is the version that the controller's last status write made: it
 	// does not plan from an older one. A new controller does not know it, and
 	// starts from the newest.
 	written int
+	// crashAfter is after how many writes the controller dies in this pass.
+	crashAfter int
 
-	// happened is how many restarts can have been seen since the job was
-	// started or resumed: those in place, and one for each pod that failed.
-	// replaced is how many failed pods the controller has replaced.
-	happened, replaced int32
+	facts
+	// settling says that events have stopped.
+	settling bool
+	writes   int
+	// transitions are the changes of phase that were written.
+	transitions map[transition]bool
+	verbose     bool
+	history     []string
+}
+
+// facts is what really happened since the job was started or resumed last, as
+// far as its status has to be explained by it.
+type facts struct {
+	// happened is how many restarts can have been seen: those in place, and one
+	// for each pod that failed.
+	happened int32
+	// due is how many restarts in place were due, whether they came or not.
+	due int32
+	// replaced is how many failed pods the controller has replaced one by one.
+	replaced int32
+	// permanent says that a pod failed in a way that its policy does not
+	// restart.
+	permanent bool
+	// succeeded holds the pods that have succeeded, in this attempt of a gang.
+	succeeded map[string]bool
 	// finished is the status when the job finished.
 	finished *v1.TrainingJobStatus
-	writes   int
 	fault    string
-	history  []string
 }
 
 func newWorld(seed uint64) *world {
-	r := rand.New(rand.NewPCG(seed, seed))
 	w := &world{
-		random: r, now: fixtures.Start, job: randomJob(r),
-		pods: map[string]*corev1.Pod{}, services: map[string]types.UID{},
+		random: rand.New(rand.NewPCG(seed, seed)), now: fixtures.Start,
+		pods: map[string]*corev1.Pod{}, others: map[string]plan.Object{}, transitions: map[transition]bool{},
+		facts: facts{succeeded: map[string]bool{}},
 	}
-	w.look()
+	w.job = randomJob(w.random)
+	w.lookAtAll()
 	return w
 }
 
 func (w *world) note(format string, args ...any) {
-	w.history = append(w.history, w.now.Format(time.TimeOnly)+" "+fmt.Sprintf(format, args...))
+	if w.verbose {
+		w.history = append(w.history, w.now.Format(time.TimeOnly)+" "+fmt.Sprintf(format, args...))
+	}
+}
+
+func (w *world) fail(format string, args ...any) {
+	if w.fault == "" {
+		w.fault = fmt.Sprintf(format, args...)
+	}
 }
 
 func (w *world) uid() types.UID {
@@ -73,31 +108,26 @@ func (w *world) uid() types.UID {
 	return types.UID(fmt.Sprintf("u%03d", w.uids))
 }
 
-// look brings the controller's cache up to date: the job, the pods, or both,
-// since they come by different watches.
+// look brings one part of the controller's cache up to date: the job, the pods,
+// one pod, or the rest. They come by different watches, and late.
 func (w *world) look() {
-	which := w.random.IntN(3)
-	if which != 0 {
-		w.seenJob, w.seenVersion = w.job.DeepCopy(), w.version
-	}
-	if which != 1 {
-		w.seen, w.seenServices = map[string]*corev1.Pod{}, map[string]types.UID{}
-		for name, pod := range w.pods {
-			w.seen[name] = pod.DeepCopy()
-		}
-		maps.Copy(w.seenServices, w.services)
+	switch w.random.IntN(4) {
+	case 0:
+		w.lookAtJob()
+	case 1:
+		w.seenPods = maps.Clone(w.pods)
+	case 2:
+		w.somePod(func(pod *corev1.Pod) { w.seenPods[pod.Name] = pod })
+	default:
+		w.seenOthers = maps.Clone(w.others)
 	}
 }
 
-func (w *world) seenPods() plan.Observed {
-	var observed plan.Observed
-	for _, pod := range w.seen {
-		observed.Children = append(observed.Children, pod)
-	}
-	for name, uid := range w.seenServices {
-		observed.Children = append(observed.Children, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}})
-	}
-	return observed
+func (w *world) lookAtJob() { w.seenJob, w.seenVersion = w.job, w.version }
+
+func (w *world) lookAtAll() {
+	w.lookAtJob()
+	w.seenPods, w.seenOthers = maps.Clone(w.pods), maps.Clone(w.others)
 }
 
 // restartController loses what the controller had in memory. Its new cache is
@@ -105,37 +135,51 @@ func (w *world) seenPods() plan.Observed {
 func (w *world) restartController() {
 	w.note("controller restarts")
 	w.written = 0
-	w.seenJob, w.seenVersion = nil, 0
-	for w.seenJob == nil || w.seenVersion != w.version {
-		w.look()
+	w.lookAtAll()
+}
+
+func (w *world) observed() plan.Observed {
+	observed := plan.Observed{Children: make([]plan.Object, 0, len(w.seenPods)+len(w.seenOthers))}
+	for _, pod := range w.seenPods {
+		observed.Children = append(observed.Children, pod)
 	}
-	w.seen = map[string]*corev1.Pod{}
-	for name, pod := range w.pods {
-		w.seen[name] = pod.DeepCopy()
+	for _, child := range w.seenOthers {
+		observed.Children = append(observed.Children, child)
 	}
-	w.seenServices = map[string]types.UID{}
-	maps.Copy(w.seenServices, w.services)
+	return observed
 }
 
 // reconcile is the loop without its expectations of children: what they spare
 // must be harmless all the same.
 func (w *world) reconcile() {
-	if w.gone || w.seenJob == nil || w.seenVersion < w.written {
+	if w.gone || w.seenVersion < w.written {
 		return
 	}
-	result := Plan(w.seenJob, w.seenPods(), w.now)
+	result := Plan(w.seenJob, w.observed(), w.now)
+	steps := make([]func() bool, 0, 16)
 	for _, child := range result.Apply {
-		w.apply(child.(*corev1ac.ServiceApplyConfiguration))
+		steps = append(steps, func() bool { w.apply(child); return true })
+	}
+	for _, generated := range result.Generate {
+		steps = append(steps, func() bool { w.generate(generated); return true })
 	}
 	for _, child := range result.Create {
-		w.create(child.(*corev1.Pod))
+		steps = append(steps, func() bool { w.create(child.(*corev1.Pod)); return true })
 	}
-	if !w.writeStatus(result.Status) {
-		w.note("status conflict")
-		return
-	}
+	steps = append(steps, func() bool { return w.writeStatus(result.Status) })
 	for _, deletion := range result.Delete {
-		w.delete(deletion)
+		steps = append(steps, func() bool { w.delete(deletion); return true })
+	}
+	for i, step := range steps {
+		if w.crashAfter > 0 && i >= w.crashAfter {
+			w.note("controller dies in a pass")
+			w.restartController()
+			return
+		}
+		if !step() {
+			w.note("status conflict")
+			return
+		}
 	}
 	if result.DeleteSelf && w.seenVersion == w.version {
 		w.note("job deleted")
@@ -143,13 +187,57 @@ func (w *world) reconcile() {
 	}
 }
 
-func (w *world) apply(service *corev1ac.ServiceApplyConfiguration) {
-	if _, ok := w.seenServices[*service.Name]; ok {
+// apply server-side applies a child, if the cache does not show it as it should
+// be.
+func (w *world) apply(child runtime.ApplyConfiguration) {
+	named, ok := child.(interface {
+		GetName() *string
+		GetKind() *string
+	})
+	if !ok {
+		w.fail("%T has no name", child)
+		return
+	}
+	key := *named.GetKind() + "/" + *named.GetName()
+	made := newChild(child, *named.GetName())
+	if seen := w.seenOthers[key]; seen != nil && sameContent(seen, made) {
 		return
 	}
 	w.writes++
-	if _, ok := w.services[*service.Name]; !ok {
-		w.services[*service.Name] = w.uid()
+	if there := w.others[key]; there != nil {
+		made.SetUID(there.GetUID())
+	} else {
+		made.SetUID(w.uid())
+	}
+	w.others[key] = made
+}
+
+func newChild(child runtime.ApplyConfiguration, name string) plan.Object {
+	meta := metav1.ObjectMeta{Name: name}
+	switch child := child.(type) {
+	case *corev1ac.ConfigMapApplyConfiguration:
+		return &corev1.ConfigMap{ObjectMeta: meta, Data: child.Data}
+	case *corev1ac.ServiceAccountApplyConfiguration:
+		return &corev1.ServiceAccount{ObjectMeta: meta}
+	case *corev1ac.ServiceApplyConfiguration:
+		return &corev1.Service{ObjectMeta: meta}
+	default:
+		return &rbacv1.Role{ObjectMeta: meta}
+	}
+}
+
+func sameContent(a, b plan.Object) bool {
+	config, ok := a.(*corev1.ConfigMap)
+	return !ok || maps.Equal(config.Data, b.(*corev1.ConfigMap).Data)
+}
+
+// generate creates a child with a random part; one that exists stays.
+func (w *world) generate(generated plan.Generated) {
+	w.writes++
+	key := "Secret/" + generated.Child.GetName()
+	if w.others[key] == nil {
+		generated.Child.SetUID(w.uid())
+		w.others[key] = generated.Child
 	}
 }
 
@@ -158,6 +246,7 @@ func (w *world) create(pod *corev1.Pod) {
 	if w.pods[pod.Name] != nil {
 		return
 	}
+	w.checkCreate(pod)
 	pod.UID = w.uid()
 	pod.CreationTimestamp = metav1.NewTime(w.now)
 	pod.Status.Phase = corev1.PodPending
@@ -173,40 +262,59 @@ func (w *world) writeStatus(status v1.TrainingJobStatus) bool {
 		return false
 	}
 	w.writes++
-	if isTrue(w.job.Status.Conditions, v1.TrainingJobSuspendedCondition) && !isTrue(status.Conditions, v1.TrainingJobSuspendedCondition) {
-		// A resumed job counts anew.
-		w.happened, w.replaced = 0, 0
-		for _, pod := range w.pods {
-			w.happened += mainStatus(pod, "").RestartCount - seenRestarts(w.seen[pod.Name], pod)
-			if pod.Status.Phase == corev1.PodFailed {
-				w.happened++
-			}
-		}
+	before := &w.job.Status
+	if isTrue(before.Conditions, v1.TrainingJobSuspendedCondition) && !isTrue(status.Conditions, v1.TrainingJobSuspendedCondition) {
+		w.resumed()
 	}
-	before := ptr.Deref(w.job.Status.Restarts, 0)
-	w.job.Status = status
-	w.revise()
-	w.written, w.seenJob, w.seenVersion = w.version, w.job.DeepCopy(), w.version
-	w.note("status %s, restarts %d -> %d", status.Phase, before, ptr.Deref(status.Restarts, 0))
+	if before.Phase != status.Phase {
+		w.transitions[transition{before.Phase, status.Phase}] = true
+	}
+	if attempt(before) != attempt(&status) {
+		clear(w.succeeded)
+	}
+	w.note("status %s, restarts %d -> %d, attempt %d", status.Phase,
+		ptr.Deref(before.Restarts, 0), ptr.Deref(status.Restarts, 0), attempt(&status))
+	job := *w.job
+	job.Status = status
+	w.job = &job
+	w.version++
+	w.written = w.version
+	w.lookAtJob()
 	return true
 }
 
-// seenRestarts is how many restarts of a pod the cache shows.
-func seenRestarts(seen, pod *corev1.Pod) int32 {
-	if seen == nil || seen.UID != pod.UID {
-		return 0
+// resumed forgets what happened before: a resumed job counts anew. What the
+// cache does not show yet is still to be counted.
+func (w *world) resumed() {
+	finished := w.finished
+	w.facts = facts{succeeded: map[string]bool{}, finished: finished, fault: w.fault}
+	for name, pod := range w.pods {
+		w.happened += mainStatus(pod, "").RestartCount
+		if seen := w.seenPods[name]; seen != nil && seen.UID == pod.UID {
+			w.happened -= mainStatus(seen, "").RestartCount
+		}
+		if mainStatus(pod, "").State.Waiting != nil {
+			w.due++
+		}
+		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded && w.serves(pod) {
+			w.happened++
+			policy := w.policyOf(pod)
+			w.permanent = w.permanent || policy == v1.RestartNever || policy == v1.RestartExitCode
+		}
+		if pod.Status.Phase == corev1.PodSucceeded {
+			w.succeeded[name] = true
+		}
 	}
-	return mainStatus(seen, "").RestartCount
 }
-
-func (w *world) revise() { w.version++ }
 
 func (w *world) delete(deletion plan.Deletion) {
 	w.writes++
 	name := deletion.Child.GetName()
-	if _, ok := deletion.Child.(*corev1.Service); ok {
-		if w.services[name] == deletion.UID() {
-			delete(w.services, name)
+	if _, isPod := deletion.Child.(*corev1.Pod); !isPod {
+		for key, child := range w.others {
+			if child.GetUID() == deletion.UID() {
+				delete(w.others, key)
+			}
 		}
 		return
 	}
@@ -227,89 +335,30 @@ func (w *world) terminate(pod *corev1.Pod) {
 		delete(w.pods, pod.Name)
 		return
 	}
-	pod.DeletionTimestamp = new(metav1.NewTime(w.now))
+	if pod.DeletionTimestamp == nil {
+		w.change(pod, func(pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.NewTime(w.now)) })
+	}
+}
+
+// change makes a changed copy of a pod the truth.
+func (w *world) change(pod *corev1.Pod, mods ...fixtures.PodMod) *corev1.Pod {
+	pod = pod.DeepCopy()
+	for _, mod := range mods {
+		mod(pod)
+	}
+	w.pods[pod.Name] = pod
+	return pod
+}
+
+// edit makes a changed copy of the job the truth.
+func (w *world) edit(mods ...fixtures.JobMod) {
+	w.job = w.job.DeepCopy()
+	for _, mod := range mods {
+		mod(w.job)
+	}
+	w.version++
 }
 
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// The kubelets and the people.
-
-func (w *world) somePod(act func(*corev1.Pod)) {
-	if names := w.names(); len(names) > 0 {
-		act(w.pods[names[w.random.IntN(len(names))]])
-	}
-}
-
-// progress takes a pod one step on its way to a good end.
-func (w *world) progress(pod *corev1.Pod) {
-	switch {
-	case pod.DeletionTimestamp != nil:
-		w.note("%s %s is gone", pod.Name, pod.UID)
-		delete(w.pods, pod.Name)
-	case pod.Status.Phase == corev1.PodPending:
-		fixtures.Running()(pod)
-	case pod.Status.Phase == corev1.PodRunning && mainStatus(pod, "").State.Waiting != nil:
-		// The kubelet restarts the container.
-		fixtures.RestartedInPlace(mainStatus(pod, "").RestartCount+1, 1)(pod)
-		fixtures.Running()(pod)
-		w.happened++
-		w.note("%s %s restarted in place", pod.Name, pod.UID)
-	case pod.Status.Phase == corev1.PodRunning && w.random.IntN(3) == 0:
-		fixtures.Succeeded()(pod)
-		w.note("%s %s succeeded", pod.Name, pod.UID)
-	}
-}
-
-func (w *world) crash(pod *corev1.Pod) {
-	if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || mainStatus(pod, "").State.Waiting != nil {
-		return
-	}
-	code := []int32{1, 137, 137, 143}[w.random.IntN(4)]
-	w.note("%s %s crashed with %d", pod.Name, pod.UID, code)
-	if restartsInPlace(pod, code) {
-		n := mainStatus(pod, "").RestartCount
-		fixtures.CrashLoop()(pod)
-		fixtures.RestartedInPlace(n, code)(pod)
-		return
-	}
-	fixtures.Failed(code)(pod)
-	w.happened++
-}
-
-// lose fails a pod through its node.
-func (w *world) lose(pod *corev1.Pod) {
-	if !ended(pod) && pod.DeletionTimestamp == nil {
-		w.note("%s %s lost its node", pod.Name, pod.UID)
-		fixtures.FailedFor("Terminated", "")(pod)
-		fixtures.Disrupted()(pod)
-	}
-}
-
-// drain deletes a pod through the eviction API.
-func (w *world) drain(pod *corev1.Pod) {
-	w.note("%s %s is drained", pod.Name, pod.UID)
-	fixtures.Disrupted()(pod)
-	w.terminate(pod)
-}
-
-func (w *world) deleteByHand(pod *corev1.Pod) {
-	w.note("%s %s is deleted by hand", pod.Name, pod.UID)
-	w.terminate(pod)
-}
-
-func (w *world) toggleSuspend() {
-	suspend := !suspended(w.job)
-	w.note("suspend: %v", suspend)
-	w.job.Spec.RunPolicy.Suspend = new(suspend)
-	w.revise()
-}
-
-func (w *world) scale() {
-	if elastic := w.job.Spec.Elastic; elastic != nil {
-		elastic.Replicas = new(1 + w.random.Int32N(4))
-		w.note("scaled to %d", *elastic.Replicas)
-		w.revise()
-	}
 }
