@@ -80,10 +80,11 @@ var _ = Describe("a cluster at rest", Serial, func() {
 		}
 		// What is under way comes to its end.
 		var before map[string]float64
-		Eventually(func() bool {
+		Eventually(func(g Gomega) {
 			before = writesByResource(ctx)
-			return Expect(before).NotTo(BeEmpty()) && fmt.Sprint(before) == fmt.Sprint(afterPasses(1))
-		}).WithTimeout(time.Minute).Should(BeTrue())
+			g.Expect(before).NotTo(BeEmpty())
+			g.Expect(afterPasses(1)).To(Equal(before))
+		}).WithTimeout(time.Minute).Should(Succeed())
 		Expect(afterPasses(3)).To(Equal(before))
 		Expect(before).To(HaveKey("POST pods"), "the count counts")
 	})

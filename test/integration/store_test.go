@@ -52,7 +52,8 @@ var _ = Describe("what is stored", func() {
 	// whether its generation grows. So nothing may filter on generation alone.
 	It("changes without a new generation when the annotation is edited through v1alpha1", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)
-		mustKubectl(ctx, hubJob("quiet"), "apply", "-n", ns, "-f", "-")
+		// Only while it is suspended may its placing change.
+		mustKubectl(ctx, hubJob("quiet")+"  runPolicy: {suspend: true}\n", "apply", "-n", ns, "-f", "-")
 		before := get(ctx, "v1", v1.TrainingJobKind, ns, "quiet")
 		Expect(retry.RetryOnConflict(retry.DefaultRetry, func() error {
 			alpha := get(ctx, "v1alpha1", v1.TrainingJobKind, ns, "quiet")
