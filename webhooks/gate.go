@@ -7,9 +7,12 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
 )
 
@@ -30,7 +33,15 @@ type Gate struct {
 	kinds map[schema.GroupKind]kind
 }
 
-// GateOptions are what a Gate decides by. All are required, but for Offline.
+// Authors is whom a Gate asks about those who write policies.
+type Authors interface {
+	// Faults gives a fault for each kind that a policy matches or reads and its
+	// author may not list. old is nil where the policy is new.
+	Faults(ctx context.Context, author authenticationv1.UserInfo, old, policy *v1.WorkloadPolicy) (field.ErrorList, error)
+}
+
+// GateOptions are what a Gate decides by. All are required, but for Authors and
+// Offline.
 type GateOptions struct {
 	Engine  *policies.Engine
 	Cluster Cluster
@@ -38,6 +49,9 @@ type GateOptions struct {
 	// Loaded reports whether all policies were loaded; until then nothing is
 	// judged, because a part of them would let through what the rest refuses.
 	Loaded func() bool
+	// Authors may be nil where there is no cluster, which would know what the
+	// author of a policy may do.
+	Authors Authors
 	// Offline says that there is no cluster: requests without a user come from
 	// one who is not known, and an error of Cluster means that it was not told.
 	// Policies that need either are not evaluated instead of failing.
@@ -80,6 +94,9 @@ func NewGate(options GateOptions) (*Gate, error) {
 	workloadPolicies, err := newWorkloadPolicies(!options.Offline && len(options.SystemNamespaces) == 0)
 	if err != nil {
 		return nil, err
+	}
+	if options.Authors != nil {
+		workloadPolicies.permit = options.Authors.Faults
 	}
 	return &Gate{
 		GateOptions: options,

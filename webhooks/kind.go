@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -29,7 +30,10 @@ type typed[T any] struct {
 	validate func(old, object *T) field.ErrorList
 	// warn gives what the author should know of an object that is well-formed;
 	// nil for nothing.
-	warn     func(*T) []fault
+	warn func(*T) []fault
+	// permit gives what keeps the author of a request from making it; nil where
+	// the API server alone decides that. No old fault excuses it.
+	permit   func(ctx context.Context, author authenticationv1.UserInfo, old, object *T) (field.ErrorList, error)
 	policies bool
 	// nulls says that a null in the spec means something.
 	nulls bool
@@ -140,15 +144,33 @@ func toContent(object any) (map[string]any, error) {
 // already and has not changed is tolerated.
 func (k *typed[T]) faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error) {
 	errs, err := k.errors(ctx, request.OldObject.Raw, request.Object.Raw, madeInHub(request))
-	if err != nil || len(errs) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	if request.Operation == admissionv1.Update {
+	if len(errs) > 0 && request.Operation == admissionv1.Update {
 		if errs, err = k.untolerated(ctx, request, errs); err != nil {
 			return nil, err
 		}
 	}
-	return toFaults(validation.Distinct(errs)), nil
+	forbidden, err := k.forbidden(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	return toFaults(append(validation.Distinct(errs), forbidden...)), nil
+}
+
+// forbidden are the faults of the author rather than of the object.
+func (k *typed[T]) forbidden(ctx context.Context, request *admissionv1.AdmissionRequest) (field.ErrorList, error) {
+	object := decodeAs[T](request.Object.Raw)
+	if k.permit == nil || object == nil {
+		// What does not decode is refused as it is.
+		return nil, nil
+	}
+	var old *T
+	if !isAbsent(request.OldObject.Raw) {
+		old = decodeAs[T](request.OldObject.Raw)
+	}
+	return k.permit(ctx, request.UserInfo, old, object)
 }
 
 func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied bool) (field.ErrorList, error) {

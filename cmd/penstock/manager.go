@@ -246,6 +246,7 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 		Cluster: webhooks.LiveCluster{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()},
 		Clock:   time.Now,
 		Loaded:  loader.Loaded,
+		Authors: &controller.Authors{Reviews: mgr.GetClient(), Mapper: mgr.GetRESTMapper()},
 
 		SystemNamespaces: o.systemNamespaces,
 	})

@@ -6,6 +6,8 @@
 //     a pure function; coverage.go, what that means for each policy;
 //   - webhookconfiguration.go: the leader keeps the configuration at that, and
 //     probes that the API server works by it;
+//   - authors.go: what the author of a policy must be allowed to read; which
+//     kinds that are, by the pure readkinds.go;
 //   - status.go: the leader writes into each policy what became of it.
 //
 // The engine itself, in package policies, knows nothing of a cluster.
