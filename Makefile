@@ -137,6 +137,10 @@ bench: controlplane ## Run the benchmarks that match BENCH, then measure what is
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 	go run ./test/bench
 
+.PHONY: bench-training
+bench-training: controlplane ## Measure what 100 and 1,000 training jobs cost the reconciler.
+	go run ./test/bench/training
+
 ##@ Verify
 
 .PHONY: verify

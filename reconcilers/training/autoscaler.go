@@ -2,6 +2,7 @@ package training
 
 import (
 	"encoding/json"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
@@ -12,12 +13,19 @@ import (
 )
 
 // planAutoscaler makes a horizontal pod autoscaler for an elastic job that
-// names metrics. It writes spec.elastic.replicas through the scale subresource,
-// so what it asks for is judged like any other edit.
+// names metrics, once the stored status says which pods it scales. It writes
+// spec.elastic.replicas through the scale subresource, so what it asks for is
+// judged like any other edit.
 func (p *planner) planAutoscaler() {
 	elastic := p.job.Spec.Elastic
 	if elastic == nil || len(elastic.Metrics) == 0 {
 		p.removeAutoscaler("the job names no metrics")
+		return
+	}
+	if p.job.Status.Elastic == nil || p.job.Status.Elastic.Selector == "" {
+		// An autoscaler that finds no selector in the scale subresource warns
+		// that it has none. No event tells that the status was written.
+		p.wakeAt(p.now.Add(time.Second))
 		return
 	}
 	least := max(ptr.Deref(elastic.MinReplicas, 1), 1)

@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/penstock-dev/penstock/test/cluster"
 )
 
 // A turn of a running server is requestsPerTurn reviews, concurrency at a
@@ -25,10 +24,6 @@ const (
 	concurrency     = 8
 	requestTimeout  = 30 * time.Second
 )
-
-// clockTick is the unit of times in /proc, the same on all platforms of Linux
-// that Go knows.
-const clockTick = 10 * time.Millisecond
 
 // server is a running process that answers reviews.
 type server struct {
@@ -53,14 +48,14 @@ func newServer(pid, port int) *server {
 // posted measures one turn of reviews.
 func (s *server) posted(ctx context.Context, name string, review []byte) measured {
 	return measured{name, func() (float64, error) {
-		before, err := cpuOf(s.pid)
+		before, err := cluster.CPUTime(s.pid)
 		if err != nil {
 			return 0, err
 		}
 		if err := s.postAll(ctx, review); err != nil {
 			return 0, err
 		}
-		after, err := cpuOf(s.pid)
+		after, err := cluster.CPUTime(s.pid)
 		return float64(after-before) / requestsPerTurn, err
 	}}
 }
@@ -103,28 +98,4 @@ func (s *server) post(ctx context.Context, review []byte) error {
 		return fmt.Errorf("got %s: %s", response.Status, answer)
 	}
 	return nil
-}
-
-// cpuOf is what a process has taken of processors so far.
-func cpuOf(pid int) (time.Duration, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, fmt.Errorf("failed to read the time of a server: %w", err)
-	}
-	// The name of the program, in parentheses, may hold anything. The fields
-	// behind it start with the third; utime and stime are 14 and 15.
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 13 {
-		return 0, errors.New("failed to read the time of a server: /proc has too few fields")
-	}
-	var ticks int64
-	for _, field := range fields[11:13] {
-		one, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("failed to read the time of a server: %w", err)
-		}
-		ticks += one
-	}
-	return time.Duration(ticks) * clockTick, nil
 }

@@ -1,0 +1,132 @@
+// Command training measures what training jobs cost the reconciler, on simulated
+// nodes, as they grow from 100 to 1,000 of 4 pods each: writes to the API server,
+// CPU and memory of the manager, and the time until all of them run. It prints
+// last one line a figure that is to be held:
+//
+//	bar NAME VALUE LIMIT
+//
+// Lower is better. Creations and status writes are counted by the API server;
+// Events, deletions and pod groups do not count. Growth is a figure for each of
+// many jobs by that for each of few, so that 1 is linear.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/penstock-dev/penstock/test/cluster"
+	"github.com/penstock-dev/penstock/test/install"
+)
+
+const (
+	podsPerJob = 4
+	// writesLimit is pods, services and four more for a job from its creation to
+	// its end.
+	writesLimit = 2*podsPerJob + 4
+	// growthLimit leaves room for what a busy machine does meanwhile.
+	growthLimit = 1.4
+	// timeout bounds everything.
+	timeout = 20 * time.Minute
+)
+
+func main() {
+	few := flag.Int("few", 100, "How many jobs to begin with.")
+	many := flag.Int("many", 1000, "How many jobs to grow to.")
+	flag.Parse()
+	log.SetLogger(logr.Discard())
+	if err := run(*few, *many); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(few, many int) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	control, err := cluster.Start(ctx, cluster.Options{Components: cluster.Full, Nodes: nodesFor(many)})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if stopErr := control.Stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	b, err := newBench(ctx, control)
+	if err != nil {
+		return err
+	}
+	// The first jobs of a process pay for what is made once.
+	if _, err := b.measure(ctx, "warm", few/10+1); err != nil {
+		return err
+	}
+	small, err := b.measure(ctx, "few", few)
+	if err != nil {
+		return err
+	}
+	small.print(few)
+	large, err := b.measure(ctx, "many", many)
+	if err != nil {
+		return err
+	}
+	large.print(many)
+	for _, bar := range []struct {
+		name         string
+		value, limit float64
+	}{
+		{"training-writes-per-job", large.writes, writesLimit},
+		{"training-writes-at-rest", large.atRest, 0},
+		{"training-cpu-growth", large.cpu / small.cpu, growthLimit},
+		{"training-time-growth", large.running / small.running, growthLimit},
+	} {
+		fmt.Printf("bar %s %.3f %.3f\n", bar.name, bar.value, bar.limit)
+	}
+	return nil
+}
+
+// build builds the manager.
+func build(ctx context.Context, dir string) (string, error) {
+	root, err := cluster.ModuleRoot()
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "penstock")
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./cmd/penstock")
+	command.Dir = root
+	if output, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("failed to build the manager: %w\n%s", err, output)
+	}
+	return binary, nil
+}
+
+// startManager installs Penstock and starts its manager, with the flags that it
+// has by default; it serves metrics at the address that is returned.
+func startManager(ctx context.Context, control *cluster.Cluster) (*cluster.Running, string, error) {
+	binary, err := build(ctx, control.Dir)
+	if err != nil {
+		return nil, "", err
+	}
+	port, err := cluster.FreePort()
+	if err != nil {
+		return nil, "", err
+	}
+	options := install.Options{Port: port}
+	if err := install.Apply(ctx, control.Config, options); err != nil {
+		return nil, "", err
+	}
+	metrics, err := cluster.FreePort()
+	if err != nil {
+		return nil, "", err
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", metrics)
+	manager, err := install.Manager(ctx, control, binary, options, "--metrics-bind-address="+address)
+	return manager, address, err
+}
