@@ -368,3 +368,16 @@ func TestSuppliesGoWithTheJob(t *testing.T) {
 		t.Errorf("suspending deletes %d children, want 2", len(result.Delete))
 	}
 }
+
+// TestEmptyRendezvousOptions: a list that is there and empty sets nothing.
+func TestEmptyRendezvousOptions(t *testing.T) {
+	job := fixtures.TrainingJob("a", fixtures.Elastic(1, 2))
+	job.Spec.PyTorch.Rendezvous = &v1.Rendezvous{Options: []v1.RendezvousOption{}}
+	for _, child := range Plan(job, plan.Observed{}, fixtures.Start).Create {
+		for _, env := range child.(*corev1.Pod).Spec.Containers[0].Env {
+			if env.Name == "PET_RDZV_CONF" {
+				t.Errorf("%s has %s=%q", child.GetName(), env.Name, env.Value)
+			}
+		}
+	}
+}

@@ -1,0 +1,224 @@
+package check_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/cmd/penstock/check"
+	"github.com/penstock-dev/penstock/conversion"
+)
+
+// trainingRules are the rules of the Training Operator's and the MPI Operator's
+// webhooks and controllers, and those that they lack: each spec breaks one, at
+// a field of its own shape and of v1's.
+var trainingRules = map[string]struct {
+	kind, spec string
+	// name of the job where it is what is wrong.
+	name string
+	// field in the upstream shape, and in v1; no field in v1 where it cannot
+	// be said there.
+	field, hub string
+}{
+	"no replica map": {kind: "PyTorchJob", spec: `{runPolicy: {}}`, field: "spec"},
+	"no roles":       {kind: "PyTorchJob", spec: `{pytorchReplicaSpecs: {}}`, field: "spec.pytorchReplicaSpecs", hub: "spec.roles"},
+	"a null role": {
+		kind: "PyTorchJob", spec: `{pytorchReplicaSpecs: {Master: null}}`,
+		// The API server drops nulls; in v1 it is a role without a template.
+		field: "spec.pytorchReplicaSpecs", hub: "spec.roles[0].template",
+	},
+	"no container": {
+		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: []}}}}}`,
+		field: "spec.jaxReplicaSpecs.Worker.template.spec.containers", hub: "spec.roles[0].template.spec.containers",
+	},
+	"no image": {
+		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax}]}}}}}`,
+		field: "spec.jaxReplicaSpecs.Worker.template.spec.containers[0].image", hub: "spec.roles[0].template.spec.containers[0].image",
+	},
+	"no container of the framework's name": {
+		kind: "PaddleJob", spec: `{paddleReplicaSpecs: {Worker: {template: {spec: {containers: [{name: main, image: a}]}}}}}`,
+		field: "spec.paddleReplicaSpecs.Worker.template.spec.containers[0].name", hub: "spec.roles[0].template.spec.containers[0].name",
+	},
+	"a name that is no label": {
+		kind: "JAXJob", name: "9-lives", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
+		field: "metadata.name", hub: "metadata.name",
+	},
+	"managed by a bare word": {
+		kind: "JAXJob", spec: `{runPolicy: {managedBy: kueue}, jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
+		field: "spec.runPolicy.managedBy", hub: "spec.runPolicy.managedBy",
+	},
+	"managed by nobody": {
+		kind: "JAXJob", spec: `{runPolicy: {managedBy: ""}, jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
+		field: "spec.runPolicy.managedBy", hub: "spec.runPolicy.managedBy",
+	},
+	"a PyTorch role that there is not": {
+		kind: "PyTorchJob", spec: `{pytorchReplicaSpecs: {PS: {template: {spec: {containers: [{name: pytorch, image: a}]}}}}}`,
+		field: "spec.pytorchReplicaSpecs.PS", hub: "spec.roles[0].name",
+	},
+	"a JAX master": {
+		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Master: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
+		field: "spec.jaxReplicaSpecs.Master", hub: "spec.roles[0].name",
+	},
+	"two PyTorch masters": {
+		kind: "PyTorchJob", spec: `{pytorchReplicaSpecs: {Master: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: a}]}}}}}`,
+		field: "spec.pytorchReplicaSpecs.Master.replicas", hub: "spec.roles[0].replicas",
+	},
+	"no PyTorch worker in a role of them": {
+		kind: "PyTorchJob", spec: `{pytorchReplicaSpecs: {Master: {template: {spec: {containers: [{name: pytorch, image: a}]}}}, Worker: {replicas: 0, template: {spec: {containers: [{name: pytorch, image: a}]}}}}}`,
+		field: "spec.pytorchReplicaSpecs.Worker.replicas", hub: "spec.roles[1].replicas",
+	},
+	"elastic without workers": {
+		kind: "PyTorchJob", spec: `{elasticPolicy: {}, pytorchReplicaSpecs: {Master: {template: {spec: {containers: [{name: pytorch, image: a}]}}}}}`,
+		field: "spec.elasticPolicy", hub: "spec.elastic",
+	},
+	"both spellings of the processes": {
+		kind: "PyTorchJob", spec: `{nprocPerNode: "2", elasticPolicy: {nProcPerNode: 2}, pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, image: a}]}}}}}`,
+		field: "spec.elasticPolicy.nProcPerNode",
+	},
+	"crossed elastic bounds": {
+		kind: "PyTorchJob", spec: `{elasticPolicy: {minReplicas: 3, maxReplicas: 2}, pytorchReplicaSpecs: {Worker: {replicas: 3, template: {spec: {containers: [{name: pytorch, image: a}]}}}}}`,
+		field: "spec.elasticPolicy.maxReplicas", hub: "spec.elastic.maxReplicas",
+	},
+	"less workers than the elastic bound": {
+		kind: "PyTorchJob", spec: `{elasticPolicy: {minReplicas: 3, maxReplicas: 4}, pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: a}]}}}}}`,
+		field: "spec.pytorchReplicaSpecs.Worker.replicas", hub: "spec.elastic.replicas",
+	},
+	"a chief and a master": {
+		kind: "TFJob", spec: `{tfReplicaSpecs: {Chief: {template: {spec: {containers: [{name: tensorflow, image: a}]}}}, Master: {template: {spec: {containers: [{name: tensorflow, image: a}]}}}}}`,
+		field: "spec.tfReplicaSpecs.Master", hub: "spec.roles[1].name",
+	},
+	"parameter servers only": {
+		kind: "TFJob", spec: `{tfReplicaSpecs: {PS: {template: {spec: {containers: [{name: tensorflow, image: a}]}}}}}`,
+		field: "spec.tfReplicaSpecs", hub: "spec.roles",
+	},
+	"two XGBoost masters": {
+		kind: "XGBoostJob", spec: `{xgbReplicaSpecs: {Master: {replicas: 2, template: {spec: {containers: [{name: xgboost, image: a}]}}}}}`,
+		field: "spec.xgbReplicaSpecs.Master.replicas", hub: "spec.roles[0].replicas",
+	},
+	"XGBoost workers only": {
+		kind: "XGBoostJob", spec: `{xgbReplicaSpecs: {Worker: {template: {spec: {containers: [{name: xgboost, image: a}]}}}}}`,
+		field: "spec.xgbReplicaSpecs", hub: "spec.roles",
+	},
+	"MPI workers only": {
+		kind: "MPIJob", spec: `{mpiReplicaSpecs: {Worker: {template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
+		field: "spec.mpiReplicaSpecs", hub: "spec.roles",
+	},
+	"two launchers": {
+		kind: "MPIJob", spec: `{mpiReplicaSpecs: {Launcher: {replicas: 2, template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
+		field: "spec.mpiReplicaSpecs.Launcher.replicas", hub: "spec.roles[0].replicas",
+	},
+	"no MPI worker in a role of them": {
+		kind: "MPIJob", spec: `{mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: mpi, image: a}]}}}, Worker: {replicas: 0, template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
+		field: "spec.mpiReplicaSpecs.Worker.replicas", hub: "spec.roles[1].replicas",
+	},
+	"negative slots": {
+		kind: "MPIJob", spec: `{slotsPerWorker: -1, mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
+		field: "spec.slotsPerWorker", hub: "spec.mpi.slotsPerWorker",
+	},
+	"an MPI that there is not": {
+		kind: "MPIJob", spec: `{mpiImplementation: LAM, mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
+		field: "spec.mpiImplementation", hub: "spec.mpi.implementation",
+	},
+	"ssh keys at a relative path": {
+		kind: "MPIJob", spec: `{sshAuthMountPath: keys, mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
+		field: "spec.sshAuthMountPath", hub: "spec.mpi.sshAuthMountPath",
+	},
+	"a volume that collides with the ssh keys": {
+		kind: "MPIJob", spec: `{mpiReplicaSpecs: {Launcher: {template: {spec: {volumes: [{name: ssh-auth, emptyDir: {}}], containers: [{name: mpi, image: a}]}}}}}`,
+		field: "spec.mpiReplicaSpecs.Launcher.template.spec.volumes[0].name", hub: "spec.roles[0].template.spec.volumes[0].name",
+	},
+	"one number for two ports": {
+		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a, ports: [{name: one, containerPort: 80, protocol: TCP}, {name: two, containerPort: 80, protocol: TCP}]}]}}}}}`,
+		field: "spec.jaxReplicaSpecs.Worker.template.spec.containers[0].ports[1].containerPort",
+		hub:   "spec.roles[0].template.spec.containers[0].ports[1]",
+	},
+	"two containers of one name": {
+		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}, {name: jax, image: b}]}}}}}`,
+		field: "spec.jaxReplicaSpecs[Worker].template.spec.containers[1]", hub: "spec.roles[0].template.spec.containers[1]",
+	},
+	"two roles that differ in case": {
+		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}, worker: {replicas: 2, template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
+		field: "spec.jaxReplicaSpecs.Worker", hub: "spec.roles[1]",
+	},
+	"a gang larger than the job": {
+		kind: "JAXJob", spec: `{runPolicy: {schedulingPolicy: {minAvailable: 9}}, jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
+		field: "spec.runPolicy.schedulingPolicy.minAvailable", hub: "spec.gang.minAvailable",
+	},
+	"a restart policy that there is not": {
+		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {restartPolicy: Sometimes, template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
+		field: "spec.jaxReplicaSpecs.Worker.restartPolicy", hub: "spec.roles[0].restartPolicy",
+	},
+	"a cleanPodPolicy that there is not": {
+		kind: "JAXJob", spec: `{runPolicy: {cleanPodPolicy: Some}, jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
+		field: "spec.runPolicy.cleanPodPolicy", hub: "spec.runPolicy.cleanPodPolicy",
+	},
+}
+
+func init() {
+	for _, number := range []string{"activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"} {
+		rule := trainingRules["managed by nobody"]
+		rule.spec = fmt.Sprintf(`{runPolicy: {%s: -1}, jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`, number)
+		rule.field, rule.hub = "spec.runPolicy."+number, "spec.runPolicy."+number
+		trainingRules["a negative "+number] = rule
+	}
+	rule := trainingRules["managed by nobody"]
+	rule.spec = `{jaxReplicaSpecs: {Worker: {replicas: -1, template: {spec: {containers: [{name: jax, image: a}]}}}}}`
+	rule.field, rule.hub = "spec.jaxReplicaSpecs.Worker.replicas", "spec.roles[0].replicas"
+	trainingRules["a negative number of replicas"] = rule
+}
+
+// TestTrainingRules holds every rule to every version, as an upstream manifest,
+// as v1alpha1 and as v1.
+func TestTrainingRules(t *testing.T) {
+	checker := newChecker(t)
+	for name, rule := range trainingRules {
+		t.Run(name, func(t *testing.T) {
+			job := rule.name
+			if job == "" {
+				job = "job"
+			}
+			manifest := func(apiVersion, kind string) []byte {
+				return fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: %s}\nspec: %s\n", apiVersion, kind, job, rule.spec)
+			}
+			refusedAt(t, checker, manifest("kubeflow.org/v1", rule.kind), rule.field)
+			refusedAt(t, checker, manifest("penstock.dev/v1alpha1", v1.TrainingJobKind), rule.field)
+			if rule.hub == "" {
+				return
+			}
+			alpha, err := yaml.YAMLToJSON(manifest("penstock.dev/v1alpha1", v1.TrainingJobKind))
+			if err != nil {
+				t.Fatal(err)
+			}
+			hub, err := conversion.Convert(alpha, v1.GroupVersion)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var object map[string]any
+			if err := json.Unmarshal(hub, &object); err != nil {
+				t.Fatal(err)
+			}
+			object["metadata"] = map[string]any{"name": job}
+			hub, err = yaml.Marshal(object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			refusedAt(t, checker, hub, rule.hub)
+		})
+	}
+}
+
+func refusedAt(t *testing.T, checker *check.Checker, manifest []byte, field string) {
+	t.Helper()
+	objects, unreadable := check.Read("job.yaml", manifest)
+	if len(unreadable) > 0 || len(objects) != 1 {
+		t.Fatalf("%d objects, %v\n%s", len(objects), unreadable, manifest)
+	}
+	result := checker.Check(t.Context(), objects[0])
+	if !result.Judged || result.Allowed || !slices.ContainsFunc(result.Faults, func(f check.Fault) bool { return f.Field == field }) {
+		t.Errorf("allowed %v, faults %v; want one at %s\n%s", result.Allowed, result.Faults, field, manifest)
+	}
+}
