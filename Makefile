@@ -21,6 +21,9 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 MARKED := $(wildcard conversion webhooks policies/controller reconcilers)
 MARKED_PATHS := $(MARKED:%=paths=./%/...)
 
+# What a real node runs is built for the tests where it could run: as root.
+NODE := $(if $(filter Linux-0,$(shell uname -s)-$(shell id -u)),node)
+
 # What does not need a control plane: everything outside ./test/.
 UNIT_PACKAGES = $$(go list ./... | grep -v '^github.com/penstock-dev/penstock/test\(/\|$$\)')
 
@@ -91,6 +94,10 @@ run: build controlplane ## Run a local control plane with Penstock in front of i
 controlplane: ## Build the control plane's binaries (20 minutes the first time).
 	cd test/controlplane && go run ./build
 
+.PHONY: node
+node: ## Build what a real node runs (4 minutes the first time).
+	cd test/controlplane && go run ./build -only node
+
 .PHONY: clean
 clean: ## Remove what was built; the control plane's binaries stay.
 	rm -rf bin .run
@@ -98,7 +105,7 @@ clean: ## Remove what was built; the control plane's binaries stay.
 ##@ Test
 
 .PHONY: test
-test: controlplane ## Run every test.
+test: controlplane $(NODE) ## Run every test.
 	go test -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: test-unit
@@ -130,6 +137,11 @@ test-integration: controlplane ## Run the tests against a real API server.
 .PHONY: test-e2e
 test-e2e: controlplane ## Run the tests against a whole control plane.
 	go test -timeout $(TEST_TIMEOUT) ./test/e2e/...
+
+# Skipped, with a line that says what is missing, where no node can run.
+.PHONY: test-node
+test-node: controlplane $(NODE) ## Run the tests with real containers (root on Linux).
+	go test -timeout $(TEST_TIMEOUT) -v ./test/node/...
 
 # The figures to hold come last, one a line: bar NAME VALUE LIMIT.
 .PHONY: bench

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,7 +18,10 @@ type binary struct {
 	module    string                        // the module whose version is stamped
 	folder    string                        // the folder of the go.mod that requires it, relative to this module
 	firstTime string                        // what a build costs with an empty Go cache, as measured on 2 cores
-	optional  bool                          // built only when asked for by name
+	set       string                        // one of a set that is built only when asked for, by its name or that of the set
+	tags      string                        // build tags
+	local     bool                          // pkg is a folder of ours, not of a module that go.mod pins
+	cgo       bool                          // needs a C compiler; without one, the program is taken from PATH
 	stamp     func(version string) []string // the -X settings for the linker
 }
 
@@ -31,8 +35,20 @@ var binaries = []binary{
 	kubernetes("kube-controller-manager", "1 to 3 min"),
 	// kwok needs other versions of the Kubernetes modules, hence a module file of its own.
 	{name: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok", module: "sigs.k8s.io/kwok", folder: "kwok", firstTime: "3 min", stamp: kwokStamp},
-	asked(kubernetes("kubelet", "1 min")),
+	ofNode(kubernetes("kubelet", "1 min")),
+	fromModule("containerd", "github.com/containerd/containerd/v2/cmd/containerd", "1 min"),
+	fromModule("containerd-shim-runc-v2", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2", "5 s"),
+	fromModule("ctr", "github.com/containerd/containerd/v2/cmd/ctr", "5 s"),
+	withC(fromModule("runc", "github.com/opencontainers/runc", "20 s")),
+	fromModule("ptp", "github.com/containernetworking/plugins/plugins/main/ptp", "5 s"),
+	fromModule("host-local", "github.com/containernetworking/plugins/plugins/ipam/host-local", "5 s"),
+	ours("coredns", "1 min"),
+	ours("realnode", "5 s"),
+	ours("trainer", "5 s"),
 }
+
+// nodeSet is what a node with real containers runs, for test/node.
+const nodeSet = "node"
 
 func kubernetes(name, firstTime string) binary {
 	return binary{
@@ -41,8 +57,26 @@ func kubernetes(name, firstTime string) binary {
 	}
 }
 
-func asked(b binary) binary {
-	b.optional = true
+func ofNode(b binary) binary {
+	b.set = nodeSet
+	return b
+}
+
+// fromModule is a program from one of the modules that test/node/programs pins.
+func fromModule(name, pkg, firstTime string) binary {
+	// Without the tags containerd would build in drivers of file systems that a test has no use for.
+	return ofNode(binary{name: name, pkg: pkg, folder: programs, firstTime: firstTime, tags: "no_btrfs no_devmapper no_zfs"})
+}
+
+// ours is a program whose source is in test/node/programs.
+func ours(name, firstTime string) binary {
+	return ofNode(binary{name: name, pkg: "./" + name, folder: programs, firstTime: firstTime, local: true})
+}
+
+const programs = "../node/programs"
+
+func withC(b binary) binary {
+	b.cgo = true
 	return b
 }
 
@@ -65,12 +99,13 @@ func kwokStamp(version string) []string {
 	return []string{"sigs.k8s.io/kwok/pkg/consts.Version=" + version}
 }
 
-// choose returns the binaries named in a comma-separated list, or the usual set for an empty one.
+// choose returns the binaries that a comma-separated list names, themselves or by their set, or the usual ones for an
+// empty list.
 func choose(only string) ([]binary, error) {
 	var chosen []binary
 	if only == "" {
 		for _, b := range binaries {
-			if !b.optional {
+			if b.set == "" {
 				chosen = append(chosen, b)
 			}
 		}
@@ -78,15 +113,15 @@ func choose(only string) ([]binary, error) {
 	}
 	for name := range strings.SplitSeq(only, ",") {
 		name = strings.TrimSpace(name)
-		i := slices.IndexFunc(binaries, func(b binary) bool { return b.name == name })
-		if i < 0 {
-			var known []string
+		found := slices.DeleteFunc(slices.Clone(binaries), func(b binary) bool { return b.name != name && b.set != name })
+		if len(found) == 0 || name == "" {
+			known := []string{nodeSet}
 			for _, b := range binaries {
 				known = append(known, b.name)
 			}
 			return nil, fmt.Errorf("unknown binary %q: choose from %s", name, strings.Join(known, ", "))
 		}
-		chosen = append(chosen, binaries[i])
+		chosen = append(chosen, found...)
 	}
 	return chosen, nil
 }
@@ -138,4 +173,20 @@ func link(assets, dir string, b binary) (bool, error) {
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// installed returns the folder in PATH that holds a program which cannot be built here, for want of a C compiler, or
+// "" when it can be built or there is none.
+func installed(b binary) (dir string, buildable bool) {
+	compiler := os.Getenv("CC")
+	if compiler == "" {
+		compiler = "gcc"
+	}
+	if _, err := exec.LookPath(strings.Fields(compiler)[0]); !b.cgo || err == nil {
+		return "", true
+	}
+	if path, err := exec.LookPath(b.name); err == nil {
+		return filepath.Dir(path), false
+	}
+	return "", false
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,24 +41,48 @@ func prepare(root, dir string, b binary) (*job, error) {
 	if err != nil {
 		return nil, fmt.Errorf("failed to read the checksums of %s: %w", b.name, err)
 	}
-	version, err := requiredVersion(mod, b.module)
-	if err != nil {
-		return nil, err
-	}
-
 	ldflags := "-s -w"
 	if b.stamp != nil {
+		version, err := requiredVersion(mod, b.module)
+		if err != nil {
+			return nil, err
+		}
 		for _, setting := range b.stamp(version) {
 			ldflags += " -X " + setting
 		}
 	}
 	args := []string{"build", "-trimpath", "-ldflags", ldflags}
+	if b.tags != "" {
+		args = append(args, "-tags", b.tags)
+	}
+	parts := []string{string(mod), string(sum), b.pkg, strings.Join(args, " "), runtime.Version(), runtime.GOOS, runtime.GOARCH}
+	if b.local {
+		source, err := sources(filepath.Join(workDir, b.pkg))
+		if err != nil {
+			return nil, fmt.Errorf("failed to read the source of %s: %w", b.name, err)
+		}
+		parts = append(parts, source...)
+	}
 
 	hash := sha256.New()
-	for _, part := range []string{string(mod), string(sum), b.pkg, strings.Join(args, " "), runtime.Version(), runtime.GOOS, runtime.GOARCH} {
+	for _, part := range parts {
 		fmt.Fprintf(hash, "%d %s\n", len(part), part)
 	}
 	return &job{binary: b, workDir: workDir, dir: dir, args: args, hash: hex.EncodeToString(hash.Sum(nil))}, nil
+}
+
+// sources returns the contents of all files of a folder.
+func sources(dir string) ([]string, error) {
+	var contents []string
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		contents = append(contents, string(content))
+		return err
+	})
+	return contents, err
 }
 
 // requiredVersion returns the version at which a go.mod requires a module, so that versions are written down once.
@@ -97,6 +122,9 @@ func (j *job) build(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, "go", append(j.args, "-o", unfinished, j.pkg)...)
 	cmd.Dir = j.workDir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if j.cgo {
+		cmd.Env = append(cmd.Env, "CGO_ENABLED=1")
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	// The go command stops its compilers when it is interrupted; killed, it would leave them running.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -30,7 +30,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("build", flag.ContinueOnError)
-	only := flags.String("only", "", "comma-separated names of the binaries to build; by default all but kubelet")
+	only := flags.String("only", "", "comma-separated names of the binaries to build, or node for those of a real node; by default those of a control plane")
 	printDir := flags.Bool("print-dir", false, "print the folder that holds the binaries, and build nothing")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -77,6 +77,17 @@ func buildAll(ctx context.Context, root, dir string, wanted []binary) error {
 		}
 		if linked {
 			say("%s %s taken from KUBEBUILDER_ASSETS", b.name, place)
+			continue
+		}
+		if from, buildable := installed(b); !buildable {
+			if linked, err = link(from, dir, b); err != nil {
+				return err
+			}
+			if linked {
+				say("%s %s taken from %s, for there is no C compiler", b.name, place, from)
+			} else {
+				say("%s %s left out: it needs a C compiler (gcc), or %s in PATH", b.name, place, b.name)
+			}
 			continue
 		}
 		job, err := prepare(root, dir, b)
