@@ -20,8 +20,7 @@ func (p *planner) cleanUp() {
 	p.removeSupplies("the job has finished")
 	kept := map[string]bool{}
 	for _, pod := range plan.ChildrenOf[*corev1.Pod](p.observed) {
-		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		if policy == v1.CleanPodRunning && ended && pod.DeletionTimestamp == nil {
+		if policy == v1.CleanPodRunning && nothingRuns(pod) && pod.DeletionTimestamp == nil {
 			kept[pod.Name] = true
 			continue
 		}
@@ -32,4 +31,20 @@ func (p *planner) cleanUp() {
 			p.remove(service, "the job has finished")
 		}
 	}
+}
+
+// nothingRuns says whether a pod has ended, or is about to: kubelets tell that
+// the last container has before they tell that the pod has, and a pod deleted in
+// between takes its logs with it. One whose containers start again after all is
+// seen, and judged, again.
+func nothingRuns(pod *corev1.Pod) bool {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		return true
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.State.Terminated == nil {
+			return false
+		}
+	}
+	return len(pod.Status.ContainerStatuses) > 0 && len(pod.Status.ContainerStatuses) == len(pod.Spec.Containers)
 }

@@ -88,10 +88,12 @@ func TestFinish(t *testing.T) {
 		// ended says that the master has ended, so that Running keeps it.
 		ended bool
 	}{
-		"success":          {mods: never, master: []fixtures.PodMod{fixtures.Succeeded()}, ended: true},
-		"a failed pod":     {mods: never, master: []fixtures.PodMod{fixtures.Failed(1)}, ended: true},
-		"the backoff":      {mods: append(never, fixtures.Restart(v1.RestartExitCode), fixtures.BackoffLimit(0)), master: []fixtures.PodMod{fixtures.Failed(137)}, ended: true},
-		"the deadline":     {mods: append(never, fixtures.Deadline(60)), master: []fixtures.PodMod{fixtures.Running()}, at: time.Minute},
+		"success":      {mods: never, master: []fixtures.PodMod{fixtures.Succeeded()}, ended: true},
+		"a failed pod": {mods: never, master: []fixtures.PodMod{fixtures.Failed(1)}, ended: true},
+		"the backoff":  {mods: append(never, fixtures.Restart(v1.RestartExitCode), fixtures.BackoffLimit(0)), master: []fixtures.PodMod{fixtures.Failed(137)}, ended: true},
+		"the deadline": {mods: append(never, fixtures.Deadline(60)), master: []fixtures.PodMod{fixtures.Running()}, at: time.Minute},
+		// The kubelet has not yet said that the pod has ended as well.
+		"an exit":          {mods: never, master: []fixtures.PodMod{fixtures.PodRestart(corev1.RestartPolicyNever), fixtures.Exited(0)}, ended: true},
 		"a sidecar's stay": {mods: never, master: []fixtures.PodMod{fixtures.PodRestart(corev1.RestartPolicyNever), fixtures.Exited(0), fixtures.Sidecar(0)}},
 	}
 	master, worker := []string{"pod/a-master-0", "service/a-master-0"}, []string{"pod/a-worker-0", "service/a-worker-0"}
