@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -82,6 +83,15 @@ func newIndex(policies []*Policy) index {
 		}
 	}
 	return found
+}
+
+// stored returns the policies that judge objects of a kind when they are created
+// or updated.
+func (x *index) stored(kind schema.GroupKind) []*Policy {
+	found := slices.Clone(x.lookup(indexKey{kind.Group, kind.Kind, v1.OperationCreate, ""}))
+	found = append(found, x.lookup(indexKey{kind.Group, kind.Kind, v1.OperationUpdate, ""})...)
+	slices.SortFunc(found, func(a, b *Policy) int { return cmp.Compare(a.name, b.name) })
+	return slices.Compact(found)
 }
 
 // lookup returns the policies of a request's key, in the order of their names.

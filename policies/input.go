@@ -38,8 +38,10 @@ func newInput(request *Request, namespace labels.Set, needs reads) (*input, erro
 	in := &input{
 		object:    object,
 		oldObject: oldObject,
-		operation: ast.StringTerm(string(request.Operation)),
 		namespace: namespaceTerm(request, namespace),
+	}
+	if !request.Stored {
+		in.operation = ast.StringTerm(string(request.Operation))
 	}
 	if request.UserKnown && needs.user {
 		if in.user, err = termOf(request.User); err != nil {

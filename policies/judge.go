@@ -49,7 +49,12 @@ func (s *Snapshot) Judge(ctx context.Context, request Request) Verdict {
 	if kind.Empty() {
 		kind = schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
 	}
-	found := s.index.lookup(indexKey{kind.Group, kind.Kind, request.Operation, request.SubResource})
+	var found []*Policy
+	if request.Stored {
+		found = s.index.stored(kind)
+	} else {
+		found = s.index.lookup(indexKey{kind.Group, kind.Kind, request.Operation, request.SubResource})
+	}
 	if len(found) == 0 {
 		return Verdict{Digest: s.digest}
 	}
@@ -187,6 +192,8 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 			j.fail(t, ReasonInventory, "the inventory that it reads is not available")
 		case !j.request.UserKnown && p.rule.reads.user:
 			j.leave(p, MissingUser)
+		case j.request.Stored && p.rule.reads.operation:
+			j.leave(p, MissingOperation)
 		default:
 			ready = append(ready, t)
 		}

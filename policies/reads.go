@@ -11,6 +11,9 @@ type reads struct {
 	user      bool
 	namespace bool
 	review    bool
+	// operation tells that the rule looks at what is being done, or at the
+	// object before it.
+	operation bool
 	// document tells that the rule reads members of the object at the top of
 	// the input, as rules written for conftest do.
 	document bool
@@ -20,6 +23,9 @@ type reads struct {
 
 // inputMembers are the members that the input has for every policy.
 var inputMembers = []string{"object", "oldObject", "operation", "user", "namespace", "parameters", "review"}
+
+// requestMembers are the members of a review that say what is being done.
+var requestMembers = []string{"operation", "options", "dryRun", "uid", "subResource", "requestSubResource"}
 
 // readsOf finds what a compiled module reads. Where the text does not say, as
 // in input[x], it assumes the most.
@@ -38,12 +44,15 @@ func (r *reads) add(ref ast.Ref) {
 	member, ok := memberName(ref, 1)
 	switch {
 	case !ok:
-		*r = reads{user: true, namespace: true, review: true, document: true, managedFields: true}
+		*r = reads{user: true, namespace: true, review: true, operation: true, document: true, managedFields: true}
 	case member == "user":
 		r.user = true
 	case member == "namespace":
 		r.namespace = true
+	case member == "operation":
+		r.operation = true
 	case member == "object", member == "oldObject":
+		r.operation = r.operation || member == "oldObject"
 		r.addObject(ref, 2)
 	case member == "review":
 		r.addReview(ref)
@@ -58,13 +67,16 @@ func (r *reads) addReview(ref ast.Ref) {
 	member, ok := memberName(ref, 2)
 	switch {
 	case !ok:
-		r.user, r.namespace, r.managedFields = true, true, true
+		r.user, r.namespace, r.operation, r.managedFields = true, true, true, true
 	case member == "userInfo":
 		r.user = true
 	case member == "namespaceObject":
 		r.namespace = true
 	case member == "object", member == "oldObject":
+		r.operation = r.operation || member == "oldObject"
 		r.addObject(ref, 3)
+	case slices.Contains(requestMembers, member):
+		r.operation = true
 	}
 }
 
@@ -96,6 +108,7 @@ func (r reads) and(other reads) reads {
 		user:          r.user || other.user,
 		namespace:     r.namespace || other.namespace,
 		review:        r.review || other.review,
+		operation:     r.operation || other.operation,
 		document:      r.document || other.document,
 		managedFields: r.managedFields || other.managedFields,
 	}

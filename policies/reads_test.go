@@ -7,7 +7,7 @@ import (
 )
 
 func TestReads(t *testing.T) {
-	all := reads{user: true, namespace: true, review: true, document: true, managedFields: true}
+	all := reads{user: true, namespace: true, review: true, operation: true, document: true, managedFields: true}
 	for body, want := range map[string]reads{
 		`input.object.spec.roles[_].name`:                                 {},
 		`input.object.metadata.labels.team`:                               {},
@@ -15,15 +15,17 @@ func TestReads(t *testing.T) {
 		`input.object.metadata`:                                           {managedFields: true},
 		`input.object`:                                                    {managedFields: true},
 		`walk(input.object, [_, _])`:                                      {managedFields: true},
-		`k := "metadata"; input.oldObject[k]`:                             {managedFields: true},
+		`k := "metadata"; input.oldObject[k]`:                             {operation: true, managedFields: true},
 		`k := "managedFields"; input.object.metadata[k]`:                  {managedFields: true},
 		`m := input.object.metadata; m.managedFields`:                     {managedFields: true},
 		`object.get(input.object, ["metadata", "managedFields"], 1) == 1`: {managedFields: true},
 		`input.review.object.metadata.name`:                               {review: true},
-		`input.review.oldObject.metadata`:                                 {review: true, managedFields: true},
+		`input.review.oldObject.metadata`:                                 {review: true, operation: true, managedFields: true},
+		`input.review.operation == "CREATE"`:                              {review: true, operation: true},
+		`input.review.dryRun`:                                             {review: true, operation: true},
 		`input.review.userInfo.username`:                                  {review: true, user: true},
 		`input.review.namespaceObject.metadata`:                           {review: true, namespace: true},
-		`input.review`:                                                    {review: true, user: true, namespace: true, managedFields: true},
+		`input.review`:                                                    {review: true, user: true, namespace: true, operation: true, managedFields: true},
 		`input.metadata.name`:                                             {document: true},
 		`input.metadata`:                                                  {document: true, managedFields: true},
 		`input.user`:                                                      {user: true},
@@ -33,7 +35,7 @@ func TestReads(t *testing.T) {
 		`some x in ["object"]; input[x]`:                                  all,
 		`is_object(input)`:                                                all,
 		`data.p.helper(input)`:                                            all,
-		`count([x | x := input.parameters[_]]) > 0; input.operation`:      {},
+		`count([x | x := input.parameters[_]]) > 0; input.operation`:      {operation: true},
 	} {
 		compiled, faults := compileRule("package p\nimport data.penstock.workload\nhelper(x) if x\nviolation contains \"x\" if { " + body + " }")
 		if faults != nil {

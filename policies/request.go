@@ -38,6 +38,13 @@ type Request struct {
 	User      authenticationv1.UserInfo
 	UserKnown bool
 
+	// Stored says that nobody makes a request: the object is stored, and audit or
+	// preview asks what would be said of it. It is judged by the policies that
+	// judge creations or updates, whatever Operation is, and those that read the
+	// operation or the old object are reported in Verdict.NotEvaluated. Excluded
+	// users and groups do not count: who wrote the object is not known.
+	Stored bool
+
 	// NamespaceLabels returns the labels of the namespace. It is called at most
 	// once, and only for a request that some policy's index entry matches. Nil
 	// means that they are not known, which counts as an error for policies that

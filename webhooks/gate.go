@@ -40,8 +40,14 @@ type Authors interface {
 	Faults(ctx context.Context, author authenticationv1.UserInfo, old, policy *v1.WorkloadPolicy) (field.ErrorList, error)
 }
 
-// GateOptions are what a Gate decides by. All are required, but for Authors and
-// Offline.
+// Preview tells the author of a policy what it would mean for stored objects.
+type Preview interface {
+	// Warnings gives the lines to show; old is nil where the policy is new.
+	Warnings(ctx context.Context, author authenticationv1.UserInfo, old, policy *v1.WorkloadPolicy) []string
+}
+
+// GateOptions are what a Gate decides by. All are required, but for Authors,
+// Preview and Offline.
 type GateOptions struct {
 	Engine  *policies.Engine
 	Cluster Cluster
@@ -52,6 +58,8 @@ type GateOptions struct {
 	// Authors may be nil where there is no cluster, which would know what the
 	// author of a policy may do.
 	Authors Authors
+	// Preview may be nil where there are no stored objects.
+	Preview Preview
 	// Offline says that there is no cluster: requests without a user come from
 	// one who is not known, and an error of Cluster means that it was not told.
 	// Policies that need either are not evaluated instead of failing.
@@ -69,8 +77,9 @@ type kind interface {
 	patch(request *admissionv1.AdmissionRequest) (patch, error)
 	// faults gives what would make the object meaningless, in v1 paths.
 	faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error)
-	// warnings gives what its author should know of an object, in v1 paths.
-	warnings(request *admissionv1.AdmissionRequest) []fault
+	// warnings gives what its author should know of an object that is admitted,
+	// in v1 paths.
+	warnings(ctx context.Context, request *admissionv1.AdmissionRequest) []fault
 	// complete gives an object with every default.
 	complete(raw []byte) ([]byte, error)
 	// judged reports whether policies judge the kind.
@@ -97,6 +106,9 @@ func NewGate(options GateOptions) (*Gate, error) {
 	}
 	if options.Authors != nil {
 		workloadPolicies.permit = options.Authors.Faults
+	}
+	if options.Preview != nil {
+		workloadPolicies.warn = options.Preview.Warnings
 	}
 	return &Gate{
 		GateOptions: options,
@@ -170,8 +182,8 @@ func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest
 		judgements = append(judgements, judgement{g.judge(ctx, request, groupKind(request), g.ownScope(ctx, request)), writtenPaths(request)})
 	}
 	decision := decide(request, faults, judgements...)
-	if request.Operation != admissionv1.Delete {
-		decision.warn(kind.warnings(request))
+	if request.Operation != admissionv1.Delete && decision.Response.Allowed {
+		decision.warn(kind.warnings(ctx, request))
 	}
 	return decision
 }

@@ -208,6 +208,19 @@ func (g *Gate) normal(request *admissionv1.AdmissionRequest, raw []byte) ([]byte
 	return g.kinds[groupKind(request)].complete(hub)
 }
 
+// Normal gives a stored object of one of Penstock's kinds, or of an upstream
+// kind, as policies see it in a request: in v1, with every default.
+func (g *Gate) Normal(written schema.GroupVersionKind, raw []byte) ([]byte, error) {
+	if own, ok := conversion.Upstream(written); ok {
+		return g.normal(&admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind(own)}, raw)
+	}
+	kind, ok := g.kinds[written.GroupKind()]
+	if !ok {
+		return nil, fmt.Errorf("kind %s is neither Penstock's nor an upstream kind", written)
+	}
+	return kind.complete(raw)
+}
+
 // answerProbe refuses the object of a probe by saying which it is.
 func (g *Gate) answerProbe(_ context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	var probe metav1.PartialObjectMetadata

@@ -28,9 +28,9 @@ type typed[T any] struct {
 	schema   *validation.Schema
 	defaults func(*T)
 	validate func(old, object *T) field.ErrorList
-	// warn gives what the author should know of an object that is well-formed;
-	// nil for nothing.
-	warn func(*T) []fault
+	// warn gives the lines that tell the author what an object that is admitted
+	// means; nil for none.
+	warn func(ctx context.Context, author authenticationv1.UserInfo, old, object *T) []string
 	// permit gives what keeps the author of a request from making it; nil where
 	// the API server alone decides that. No old fault excuses it.
 	permit   func(ctx context.Context, author authenticationv1.UserInfo, old, object *T) (field.ErrorList, error)
@@ -49,15 +49,28 @@ func newSchema(kind schema.GroupKind) (*validation.Schema, error) {
 
 func (k *typed[T]) judged() bool { return k.policies }
 
-func (k *typed[T]) warnings(request *admissionv1.AdmissionRequest) []fault {
+func (k *typed[T]) warnings(ctx context.Context, request *admissionv1.AdmissionRequest) []fault {
 	if k.warn == nil {
 		return nil
 	}
-	object := decodeAs[T](request.Object.Raw)
+	object, old := k.typed(request)
 	if object == nil {
 		return nil
 	}
-	return k.warn(object)
+	var found []fault
+	for _, line := range k.warn(ctx, request.UserInfo, old, object) {
+		found = append(found, fault{message: line})
+	}
+	return found
+}
+
+// typed gives the objects of a request as their type; nil for what is not there
+// or does not decode.
+func (k *typed[T]) typed(request *admissionv1.AdmissionRequest) (object, old *T) {
+	if !isAbsent(request.OldObject.Raw) {
+		old = decodeAs[T](request.OldObject.Raw)
+	}
+	return decodeAs[T](request.Object.Raw), old
 }
 
 // patch writes the defaults of v1's schema, which the API server writes for
@@ -161,14 +174,13 @@ func (k *typed[T]) faults(ctx context.Context, request *admissionv1.AdmissionReq
 
 // forbidden are the faults of the author rather than of the object.
 func (k *typed[T]) forbidden(ctx context.Context, request *admissionv1.AdmissionRequest) (field.ErrorList, error) {
-	object := decodeAs[T](request.Object.Raw)
-	if k.permit == nil || object == nil {
-		// What does not decode is refused as it is.
+	if k.permit == nil {
 		return nil, nil
 	}
-	var old *T
-	if !isAbsent(request.OldObject.Raw) {
-		old = decodeAs[T](request.OldObject.Raw)
+	object, old := k.typed(request)
+	if object == nil {
+		// What does not decode is refused as it is.
+		return nil, nil
 	}
 	return k.permit(ctx, request.UserInfo, old, object)
 }

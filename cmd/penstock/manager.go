@@ -235,24 +235,31 @@ func (o *managerOptions) webhookNames() []string {
 func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error) {
 	webhooks.RegisterMetrics()
 	engine := policies.NewEngine(policies.Options{Deadline: o.policyDeadline, Observer: webhooks.PolicyMetrics{}})
-	loader, err := controller.Setup(mgr, engine, controller.RulesOptions{
+	rules := controller.RulesOptions{
 		Namespace: o.namespace, SystemNamespaces: o.systemNamespaces, JudgePath: webhooks.JudgePath, ProbePath: webhooks.ProbePath,
-	})
+	}
+	loader, err := controller.Setup(mgr, engine, rules)
 	if err != nil {
 		return nil, err
 	}
+	cluster := webhooks.LiveCluster{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()}
+	stored := &controller.Stored{Excluded: rules.Excluded(), Labels: cluster.NamespaceLabels, Clock: time.Now}
 	gate, err := webhooks.NewGate(webhooks.GateOptions{
 		Engine:  engine,
-		Cluster: webhooks.LiveCluster{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()},
+		Cluster: cluster,
 		Clock:   time.Now,
 		Loaded:  loader.Loaded,
 		Authors: &controller.Authors{Reviews: mgr.GetClient(), Mapper: mgr.GetRESTMapper()},
+		Preview: controller.NewPreview(controller.Preview{
+			Live: mgr.GetAPIReader(), Reviews: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Stored: stored, Deadline: o.policyDeadline,
+		}),
 
 		SystemNamespaces: o.systemNamespaces,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the gate: %w", err)
 	}
+	stored.Normal = gate.Normal
 	webhooks.Setup(mgr.GetWebhookServer(), gate, mgr.GetLogger().WithName("webhooks"))
 	return loader, nil
 }

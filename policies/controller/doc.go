@@ -8,6 +8,9 @@
 //     probes that the API server works by it;
 //   - authors.go: what the author of a policy must be allowed to read; which
 //     kinds that are, by the pure readkinds.go;
+//   - preview.go: what a policy would mean for stored objects, for its author;
+//     counted and put into words by the pure tally.go;
+//   - stored.go: how stored objects are judged, and which kinds;
 //   - status.go: the leader writes into each policy what became of it.
 //
 // The engine itself, in package policies, knows nothing of a cluster.

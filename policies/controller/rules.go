@@ -108,7 +108,7 @@ func Rules(all []*v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) ([
 		coverage := collected.coverage
 		if len(collected.rules) > 0 {
 			coverage.Dynamic = true
-			for _, namespace := range options.excluded() {
+			for _, namespace := range options.Excluded() {
 				coverage.Exclusions = append(coverage.Exclusions, v1.PolicyExclusion{
 					Subject: "namespace " + namespace, Reason: "what the cluster needs to start runs there",
 				})
@@ -141,7 +141,9 @@ type entryRules struct {
 	wildcards  bool
 }
 
-func (o RulesOptions) excluded() []string {
+// Excluded lists the namespaces that are never behind Penstock for kinds outside
+// penstock.dev.
+func (o RulesOptions) Excluded() []string {
 	names := append([]string{metav1.NamespaceSystem, o.Namespace}, o.SystemNamespaces...)
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -160,7 +162,7 @@ func (o RulesOptions) webhook(id policies.Entry, entry *entryRules) admissionreg
 	webhook.Rules = merged(entry.rules)
 	webhook.MatchConditions = conditions
 	webhook.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: o.excluded(),
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: o.Excluded(),
 	}}}
 	return webhook
 }

@@ -90,19 +90,27 @@ func validateConditionName(conditions []admissionregistrationv1.MatchCondition, 
 // give. It is an error if that depends on what is not known; userKnown tells
 // whether the request's user is.
 func MatchConditions(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest, userKnown bool) (bool, error) {
-	attributes, err := attributesOf(request)
-	if err != nil {
-		return false, err
-	}
-	var unknown error
+	return CompileConditions(conditions, userKnown).Match(ctx, request)
+}
+
+// Conditions are compiled match conditions. They are safe for concurrent use.
+type Conditions struct {
+	matcher matchconditions.Matcher
+	unknown error
+}
+
+// CompileConditions compiles conditions, once for many requests; see
+// MatchConditions.
+func CompileConditions(conditions []admissionregistrationv1.MatchCondition, userKnown bool) *Conditions {
+	c := &Conditions{}
 	var known []cel.ExpressionAccessor
 	for i := range conditions {
 		switch {
 		case !userKnown && strings.Contains(conditions[i].Expression, "userInfo"):
-			unknown = fmt.Errorf("match condition %s reads the user, who is not known", conditions[i].Name)
+			c.unknown = fmt.Errorf("match condition %s reads the user, who is not known", conditions[i].Name)
 			continue
 		case strings.Contains(conditions[i].Expression, "authorizer"):
-			unknown = fmt.Errorf("match condition %s asks what the user may do, which only the API server knows", conditions[i].Name)
+			c.unknown = fmt.Errorf("match condition %s asks what the user may do, which only the API server knows", conditions[i].Name)
 			continue
 		}
 		known = append(known, (*matchconditions.MatchCondition)(&conditions[i]))
@@ -110,14 +118,24 @@ func MatchConditions(ctx context.Context, conditions []admissionregistrationv1.M
 	evaluator := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())).
 		CompileCondition(known, withAuthorizer, environment.StoredExpressions)
 	fail := admissionregistrationv1.Fail
-	result := matchconditions.NewMatcher(evaluator, &fail, "policy", "validating", "").Match(ctx, attributes, nil, nobodyKnows)
+	c.matcher = matchconditions.NewMatcher(evaluator, &fail, "policy", "validating", "")
+	return c
+}
+
+// Match is MatchConditions for compiled conditions.
+func (c *Conditions) Match(ctx context.Context, request *admissionv1.AdmissionRequest) (bool, error) {
+	attributes, err := attributesOf(request)
+	if err != nil {
+		return false, err
+	}
+	result := c.matcher.Match(ctx, attributes, nil, nobodyKnows)
 	switch {
 	case result.Error != nil:
 		return false, result.Error
 	case !result.Matches:
 		return false, nil
 	default:
-		return unknown == nil, unknown
+		return c.unknown == nil, c.unknown
 	}
 }
 

@@ -1,0 +1,224 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+const (
+	// previewBudget is how long a preview may take in all.
+	previewBudget = time.Second
+	// previewPage is how many objects are read at once.
+	previewPage = 250
+	// previewsAtOnce bounds what applying many policies costs the process.
+	previewsAtOnce = 2
+)
+
+// Preview tells the author of a policy what it would mean for the objects that
+// are stored. It changes nothing.
+type Preview struct {
+	// Live reads pages of objects from the API server, Reviews creates
+	// SubjectAccessReviews.
+	Live    client.Reader
+	Reviews client.Client
+	Mapper  KindMapper
+	Stored  *Stored
+	// Deadline is how long the policy may take for one object.
+	Deadline time.Duration
+
+	slots chan struct{}
+}
+
+// NewPreview returns a preview.
+func NewPreview(preview Preview) *Preview {
+	preview.slots = make(chan struct{}, previewsAtOnce)
+	return &preview
+}
+
+// Warnings gives the lines to show to the author of a policy that compiles:
+// how many stored objects it would refuse, and some of them by name. For an edit,
+// old is the policy as it is stored and only objects that come off worse count.
+func (p *Preview) Warnings(ctx context.Context, author authenticationv1.UserInfo, old, policy *v1.WorkloadPolicy) []string {
+	if old != nil && !judgesOtherwise(&old.Spec, &policy.Spec) {
+		return nil
+	}
+	if !judgesStored(&policy.Spec) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, previewBudget)
+	defer cancel()
+	t := newTally(old != nil)
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return []string{"preview: not made, as others are under way: apply with --dry-run=server to see it"}
+	}
+	run := &previewRun{Preview: p, tally: t, access: newAccess(p.Reviews, author)}
+	if err := run.compile(old, policy); err != nil {
+		return nil
+	}
+	run.judgeAll(ctx, policy)
+	return t.warnings()
+}
+
+// judgesOtherwise reports whether anything changed but what a policy says of
+// itself.
+func judgesOtherwise(old, policy *v1.WorkloadPolicySpec) bool {
+	before, after := *old, *policy
+	before.Description, after.Description = "", ""
+	return !equality.Semantic.DeepEqual(before, after)
+}
+
+// previewRun is the work of one preview.
+type previewRun struct {
+	*Preview
+	tally *tally
+	now   *policies.Snapshot
+	// before is nil where there is no older policy.
+	before *policies.Snapshot
+	access *access
+}
+
+func (r *previewRun) compile(old, policy *v1.WorkloadPolicy) error {
+	alone := func(policy *v1.WorkloadPolicy) (*policies.Snapshot, error) {
+		engine := policies.NewEngine(policies.Options{Deadline: r.Deadline, Concurrency: 1})
+		err := engine.Set(policy)
+		return engine.Snapshot(), err
+	}
+	var err error
+	if r.now, err = alone(policy); err != nil || old == nil {
+		return err
+	}
+	// A stored policy that does not compile refuses nothing that counts here.
+	if before, err := alone(old); err == nil {
+		r.before = before
+	}
+	return nil
+}
+
+// page is some objects of a kind, and where to read on.
+type page struct {
+	of   storedKind
+	list *unstructured.UnstructuredList
+}
+
+// judgeAll reads the first page of every kind, which tells how many objects
+// there are, and judges page after page until time is up.
+func (r *previewRun) judgeAll(ctx context.Context, policy *v1.WorkloadPolicy) {
+	kinds, unseen, err := storedKinds(&policy.Spec, r.Mapper)
+	if err != nil {
+		r.tally.unseen = append(r.tally.unseen, unseenKind{"all kinds", err.Error()})
+		return
+	}
+	r.tally.unseen = unseen
+	var pages []page
+	for _, kind := range kinds {
+		list, err := r.read(ctx, kind, "")
+		if err != nil {
+			r.unread(ctx, kind, err)
+			continue
+		}
+		r.tally.total += len(list.Items)
+		if remaining := list.GetRemainingItemCount(); remaining != nil {
+			r.tally.total += int(*remaining)
+		}
+		pages = append(pages, page{kind, list})
+	}
+	for _, one := range pages {
+		r.judgePages(ctx, one)
+	}
+}
+
+// unread notes a kind that could not be read.
+func (r *previewRun) unread(ctx context.Context, kind storedKind, err error) {
+	switch {
+	case ctx.Err() != nil:
+		r.tally.late, r.tally.vague = true, true
+	case apierrors.IsForbidden(err):
+		r.tally.unseen = append(r.tally.unseen, unseenKind{kind.kind.GroupKind().String(), fmt.Sprintf(
+			"grant Penstock list on %s, by a ClusterRole labelled %s", kind.resource.GroupResource(), AggregationLabel)})
+	default:
+		r.tally.unseen = append(r.tally.unseen, unseenKind{kind.kind.GroupKind().String(), err.Error()})
+	}
+}
+
+func (r *previewRun) read(ctx context.Context, kind storedKind, after string) (*unstructured.UnstructuredList, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.kind.GroupVersion().WithKind(kind.kind.Kind + "List"))
+	err := r.Live.List(ctx, list, client.Limit(previewPage), client.Continue(after))
+	return list, err
+}
+
+func (r *previewRun) judgePages(ctx context.Context, at page) {
+	for {
+		for i := range at.list.Items {
+			if ctx.Err() != nil {
+				r.tally.late = true
+				return
+			}
+			r.judge(ctx, at.of, &at.list.Items[i])
+		}
+		after := at.list.GetContinue()
+		if after == "" {
+			return
+		}
+		next, err := r.read(ctx, at.of, after)
+		if err != nil {
+			// A page that expired means that time is up as well: there are more.
+			r.tally.late = true
+			return
+		}
+		at.list = next
+	}
+}
+
+func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstructured.Unstructured) {
+	// A list leaves the kind out of some of its items.
+	object.SetGroupVersionKind(kind.kind)
+	now, err := r.Stored.judge(ctx, r.now, kind.resource, object)
+	if err != nil {
+		r.tally.add(outcome{errors: []policies.PolicyError{{Message: err.Error()}}}, outcome{})
+		return
+	}
+	var before outcome
+	if r.before != nil {
+		if judged, err := r.Stored.judge(ctx, r.before, kind.resource, object); err == nil {
+			before = outcomeOf(judged)
+		}
+	}
+	if ctx.Err() != nil {
+		// What was cut is not what the policy says.
+		return
+	}
+	found := outcomeOf(now)
+	if !r.tally.add(found, before) || len(r.tally.named) >= maxNamed {
+		return
+	}
+	if !r.mayName(ctx, kind, object.GetNamespace()) {
+		r.tally.unnamed++
+		return
+	}
+	r.tally.named = append(r.tally.named, named{kind.kind.GroupKind(), object.GetNamespace(), object.GetName(), found.violations[0]})
+}
+
+// mayName reports whether the author may list the kind where the object is.
+func (r *previewRun) mayName(ctx context.Context, kind storedKind, namespace string) bool {
+	for _, where := range []string{"", namespace} {
+		// An author of whom nothing is known is told nothing.
+		if may, err := r.access.mayList(ctx, kind.resource.GroupResource(), where); err == nil && may {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,230 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+// The kinds that hold pod templates and the upstream kinds are looked at without
+// further ado; an administrator may grant more, see docs/operations.md.
+//
+// +kubebuilder:rbac:groups=apps,resources=daemonsets;deployments;replicasets;statefulsets,verbs=list;watch
+// +kubebuilder:rbac:groups=batch,resources=cronjobs;jobs,verbs=list;watch
+// +kubebuilder:rbac:groups=kubeflow.org,resources=jaxjobs;mpijobs;paddlejobs;pytorchjobs;tfjobs;xgboostjobs,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
+
+// AggregationLabel marks the ClusterRoles that grant Penstock list and watch on
+// further kinds.
+const AggregationLabel = "penstock.dev/aggregate-to-manager=true"
+
+// Stored judges stored objects as if they were written now: what preview and
+// audit do. It may be used by several goroutines.
+type Stored struct {
+	// Excluded are the namespaces that the API server never asks about for kinds
+	// outside penstock.dev.
+	Excluded []string
+	// Labels gives the labels of a namespace.
+	Labels func(ctx context.Context, namespace string) (map[string]string, error)
+	// Normal gives an object of Penstock's kinds and of upstream kinds as
+	// policies see it in a request.
+	Normal func(written schema.GroupVersionKind, raw []byte) ([]byte, error)
+	Clock  func() time.Time
+
+	mu         sync.Mutex
+	conditions map[string]*validation.Conditions
+}
+
+// maxConditions bounds how many compiled match conditions are kept.
+const maxConditions = 256
+
+// A judgement is what a snapshot says of one stored object.
+type judgement struct {
+	policies.Verdict
+	// at gives the path, in the object as it is stored, of a path that a rule
+	// gave.
+	at func(string) string
+}
+
+// judge judges a stored object. An upstream object is judged twice: as what it
+// is, and as the object of ours that has its shape. Objects that no request is
+// judged of (those being deleted, and what the API server does not ask about)
+// have no judgement. It is an error if the object cannot be read.
+func (s *Stored) judge(ctx context.Context, snapshot *policies.Snapshot, resource schema.GroupVersionResource, object *unstructured.Unstructured) ([]judgement, error) {
+	written := object.GroupVersionKind()
+	own := written.Group == v1.GroupName
+	if object.GetDeletionTimestamp() != nil || exempt(resource.GroupResource()) != "" || (!own && slices.Contains(s.Excluded, object.GetNamespace())) {
+		return nil, nil
+	}
+	raw, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, fmt.Errorf("failed to write the %s: %w", written.Kind, err)
+	}
+	if own {
+		if raw, err = s.Normal(written, raw); err != nil {
+			return nil, fmt.Errorf("failed to read the %s: %w", written.Kind, err)
+		}
+	}
+	found := []judgement{{s.ask(ctx, snapshot, written, resource, object, raw, false), func(path string) string { return path }}}
+	upstream, ok := conversion.Upstream(written)
+	if !ok {
+		return found, nil
+	}
+	hub := v1.GroupVersion.WithKind(upstream.Kind)
+	if raw, err = s.Normal(written, raw); err != nil {
+		return nil, fmt.Errorf("failed to read the %s: %w", written.Kind, err)
+	}
+	return append(found, judgement{s.ask(ctx, snapshot, hub, resource, object, raw, true), conversion.FieldPaths(written, raw)}), nil
+}
+
+func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, kind schema.GroupVersionKind, resource schema.GroupVersionResource,
+	object *unstructured.Unstructured, raw []byte, upstream bool,
+) policies.Verdict {
+	namespace := object.GetNamespace()
+	request := &admissionv1.AdmissionRequest{
+		Kind: metav1.GroupVersionKind(kind), Resource: metav1.GroupVersionResource(resource),
+		Namespace: namespace, Name: object.GetName(), Object: runtime.RawExtension{Raw: raw},
+	}
+	judged := policies.FromAdmission(request, s.Clock(), func() (map[string]string, error) { return s.Labels(ctx, namespace) })
+	judged.Stored, judged.UserKnown = true, false
+	judged.Scope = policies.Scope{Upstream: upstream, Holds: func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
+		return s.holds(ctx, conditions, request)
+	}}
+	return snapshot.Judge(ctx, judged)
+}
+
+var errOperation = errors.New("the match conditions depend on what is done with the object")
+
+// holds evaluates match conditions for an object that nobody writes: as of a
+// creation and as of an update that changes nothing. Where these differ, what
+// holds depends on the request.
+func (s *Stored) holds(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest) (bool, error) {
+	compiled := s.compiled(conditions)
+	created, updated := *request, *request
+	created.Operation, updated.Operation = admissionv1.Create, admissionv1.Update
+	updated.OldObject = request.Object
+	onCreate, err := compiled.Match(ctx, &created)
+	if err != nil {
+		return false, err
+	}
+	onUpdate, err := compiled.Match(ctx, &updated)
+	if err == nil && onCreate != onUpdate {
+		err = errOperation
+	}
+	return onCreate, err
+}
+
+func (s *Stored) compiled(conditions []admissionregistrationv1.MatchCondition) *validation.Conditions {
+	// Conditions are made of strings, which encode always.
+	key, _ := json.Marshal(conditions)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, ok := s.conditions[string(key)]
+	if !ok {
+		if s.conditions == nil || len(s.conditions) >= maxConditions {
+			s.conditions = map[string]*validation.Conditions{}
+		}
+		found = validation.CompileConditions(conditions, false)
+		s.conditions[string(key)] = found
+	}
+	return found
+}
+
+// A storedKind is a kind whose stored objects a policy judges.
+type storedKind struct {
+	kind     schema.GroupVersionKind
+	resource schema.GroupVersionResource
+}
+
+// unseenKind is a kind whose stored objects are not looked at, and why.
+type unseenKind struct {
+	kind   string
+	reason string
+}
+
+// storedKinds lists the kinds whose stored objects a policy judges, in the
+// version that it judges them in, and those that are not looked at. Wildcards
+// are among the latter: to list, and to keep watching, every kind of a cluster
+// would cost more than it tells. It is an error if it cannot be told which kinds
+// are served.
+func storedKinds(spec *v1.WorkloadPolicySpec, mapper KindMapper) ([]storedKind, []unseenKind, error) {
+	var found []storedKind
+	var unseen []unseenKind
+	add := func(kind schema.GroupKind, versions ...string) error {
+		mapping, err := mapper.RESTMapping(kind, versions...)
+		switch {
+		case meta.IsNoMatchError(err):
+			// There are no objects of a kind that is not served.
+			return nil
+		case err != nil:
+			return fmt.Errorf("failed to find the resource of %s: %w", kind, err)
+		}
+		one := storedKind{mapping.GroupVersionKind, mapping.Resource}
+		if exempt(mapping.Resource.GroupResource()) == "" && !slices.Contains(found, one) {
+			found = append(found, one)
+		}
+		return nil
+	}
+	for _, kind := range judgedKinds(spec.Match.Resources) {
+		var err error
+		switch {
+		case kind.Group == v1.GroupName && (kind.Kind == wildcard || kind == v1.TrainingJobGroupKind):
+			err = add(v1.TrainingJobGroupKind, v1.GroupVersion.Version)
+		case kind.Group == wildcard || kind.Kind == wildcard:
+			unseen = append(unseen, unseenKind{kind.String(), "only kinds that are named are looked at"})
+		default:
+			err = add(kind)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	if spec.UpstreamKinds != v1.UpstreamKindsJudge {
+		return found, unseen, nil
+	}
+	for _, kind := range upstreamOf(spec.Match.Resources) {
+		if err := add(kind.GroupKind(), kind.Version); err != nil {
+			return nil, nil, err
+		}
+	}
+	return found, unseen, nil
+}
+
+// judgedKinds lists the kinds, wildcards included, of which a policy judges the
+// objects themselves and not only subresources.
+func judgedKinds(matched []v1.PolicyResources) []schema.GroupKind {
+	var found []schema.GroupKind
+	for _, resources := range matched {
+		if len(resources.Subresources) > 0 && !slices.Contains(resources.Subresources, "") {
+			continue
+		}
+		for _, kind := range resources.Kinds {
+			found = append(found, schema.GroupKind{Group: resources.Group, Kind: kind})
+		}
+	}
+	return found
+}
+
+// judgesStored reports whether a policy judges what is stored at all, and not
+// only deletions or connections.
+func judgesStored(spec *v1.WorkloadPolicySpec) bool {
+	operations := spec.Match.Operations
+	return len(operations) == 0 || slices.Contains(operations, v1.OperationCreate) || slices.Contains(operations, v1.OperationUpdate)
+}

@@ -1,0 +1,157 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+const always = "package a\nviolation contains {\"msg\": \"no\", \"field\": \"spec.a\"} if true\n"
+
+// storedHere judges in a cluster where only the namespace team has labels that
+// are known, and kube-system is excluded.
+func storedHere() *Stored {
+	return &Stored{
+		Excluded: []string{"kube-system"},
+		Labels: func(_ context.Context, namespace string) (map[string]string, error) {
+			if namespace != "team" {
+				return nil, errors.New("nobody knows")
+			}
+			return map[string]string{"tier": "research"}, nil
+		},
+		Normal: func(written schema.GroupVersionKind, raw []byte) ([]byte, error) {
+			if _, ok := conversion.Upstream(written); ok {
+				shaped, err := conversion.FromUpstream(raw)
+				if err != nil {
+					return nil, err
+				}
+				return conversion.Convert(shaped, v1.GroupVersion)
+			}
+			return raw, nil
+		},
+		Clock: func() time.Time { return time.Unix(0, 0) },
+	}
+}
+
+func objectOf(t *testing.T, manifest string) *unstructured.Unstructured {
+	t.Helper()
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal([]byte(manifest), &object.Object); err != nil {
+		t.Fatal(err)
+	}
+	return object
+}
+
+func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
+	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team"}}`
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	tests := map[string]struct {
+		rego     string
+		mods     []func(*v1.WorkloadPolicySpec)
+		object   string
+		resource schema.GroupVersionResource
+		// want are fields of violations, or what is missing.
+		want    []string
+		missing policies.Missing
+	}{
+		"a pod":                     {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod")}, want: []string{"spec.a"}},
+		"that the policy is not of": {mods: []func(*v1.WorkloadPolicySpec){on("apps", "Deployment")}},
+		"of an excluded namespace": {
+			mods:   []func(*v1.WorkloadPolicySpec){on("", "Pod")},
+			object: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"kube-system"}}`,
+		},
+		"that is being deleted": {
+			mods:   []func(*v1.WorkloadPolicySpec){on("", "Pod")},
+			object: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team","deletionTimestamp":"2026-01-01T00:00:00Z"}}`,
+		},
+		"a node, which is never asked about": {
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Node")}, object: `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`,
+			resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"},
+		},
+		"conditions that hold":       {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("object.metadata.name == 'p'")}, want: []string{"spec.a"}},
+		"conditions that do not":     {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("object.metadata.name == 'q'")}},
+		"conditions of a user":       {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.userInfo.username == 'a'")}, missing: policies.MissingConditions},
+		"conditions on what is done": {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.operation == 'UPDATE'")}, missing: policies.MissingConditions},
+		"conditions that exclude what is never stored": {
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.operation != 'DELETE'")}, want: []string{"spec.a"},
+		},
+		"an upstream kind, by its own paths": {
+			rego:   "package a\nviolation contains {\"msg\": \"no\", \"field\": sprintf(\"spec.roles[%d].replicas\", [i])} if input.object.spec.roles[i].name == \"Worker\"\n",
+			mods:   []func(*v1.WorkloadPolicySpec){on(v1.GroupName, v1.TrainingJobKind), upstream},
+			object: `{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"j","namespace":"team"},"spec":{"pytorchReplicaSpecs":{"Worker":{"replicas":2,"template":{"spec":{"containers":[]}}}}}}`,
+			want:   []string{"spec.pytorchReplicaSpecs.Worker.replicas"},
+		},
+		"an upstream kind that is not to be judged": {
+			mods:   []func(*v1.WorkloadPolicySpec){on(v1.GroupName, v1.TrainingJobKind)},
+			object: `{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","metadata":{"name":"j","namespace":"team"},"spec":{"pytorchReplicaSpecs":{}}}`,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			policy := matching("a", tc.mods...)
+			policy.Spec.Rego = always
+			if tc.rego != "" {
+				policy.Spec.Rego = tc.rego
+			}
+			if tc.object == "" {
+				tc.object = pod
+			}
+			if tc.resource.Empty() {
+				tc.resource = pods
+			}
+			engine := policies.NewEngine(policies.Options{})
+			if err := engine.Set(policy); err != nil {
+				t.Fatal(err)
+			}
+			judged, err := storedHere().judge(t.Context(), engine.Snapshot(), tc.resource, objectOf(t, tc.object))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := outcomeOf(judged)
+			var fields []string
+			for _, one := range got.violations {
+				fields = append(fields, one.field)
+			}
+			if diff := cmp.Diff(tc.want, fields); diff != "" || len(got.errors) > 0 {
+				t.Errorf("violations (-want +got):\n%s%v", diff, got.errors)
+			}
+			if tc.missing == "" != (len(got.missing) == 0) || (tc.missing != "" && got.missing[0] != tc.missing) {
+				t.Errorf("missing %v, want %q", got.missing, tc.missing)
+			}
+		})
+	}
+}
+
+func TestStoredKinds(t *testing.T) {
+	policy := matching("a", on("", "Pod"), on("", "Pod", "", "resize"), on("apps", "Deployment", "scale"), on("", "Node"), on("gone.example", "Thing"),
+		on("apps", "*"), on(v1.GroupName, "*"), upstream)
+	found, unseen, err := storedKinds(&policy.Spec, kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, one := range found {
+		names = append(names, one.kind.Kind+" "+one.resource.Resource)
+	}
+	want := []string{"Pod pods", "TrainingJob trainingjobs", "PyTorchJob pytorchjobs", "MPIJob mpijobs"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+	if len(unseen) != 1 || unseen[0].kind != "*.apps" {
+		t.Errorf("unseen: %v", unseen)
+	}
+	policy = matching("a", on("", "Unreachable"))
+	if _, _, err := storedKinds(&policy.Spec, kinds); err == nil {
+		t.Error("it is not known which kinds are served")
+	}
+}

@@ -1,0 +1,113 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+// does is the outcome of a policy with an action.
+func does(action v1.PolicyAction) outcome {
+	return outcome{violations: []located{{Violation: policies.Violation{Message: "is wrong", Fix: "mend it", Action: action}, field: "spec.a"}}}
+}
+
+func TestTally(t *testing.T) {
+	passes := outcome{}
+	tests := map[string]struct {
+		edit bool
+		// pairs are what the new policy and the old one say of an object.
+		pairs [][2]outcome
+		edits func(*tally)
+		want  []string
+	}{
+		"nothing to say": {pairs: [][2]outcome{{passes, passes}}},
+		"what would be refused": {
+			pairs: [][2]outcome{{does(v1.ActionDeny), passes}, {passes, passes}, {does(v1.ActionDeny), passes}},
+			want:  []string{"preview: 2 of 3 stored objects would be refused if written now (to let them pass: action Warn or Audit, or exceptions)"},
+		},
+		"each action for itself": {
+			pairs: [][2]outcome{{does(v1.ActionDeny), passes}, {does(v1.ActionWarn), passes}, {does(v1.ActionAudit), passes}},
+			want: []string{
+				"preview: 1 of 3 stored objects would be refused if written now (to let them pass: action Warn or Audit, or exceptions)",
+				"preview: 1 of 3 stored objects would be warned about if written now",
+				"preview: 1 of 3 stored objects break this policy, which only records it",
+			},
+		},
+		"of an edit, only what comes off worse": {
+			edit: true,
+			pairs: [][2]outcome{
+				{does(v1.ActionDeny), does(v1.ActionDeny)}, {does(v1.ActionDeny), does(v1.ActionWarn)},
+				{does(v1.ActionWarn), does(v1.ActionDeny)}, {passes, does(v1.ActionDeny)},
+			},
+			want: []string{"preview: 1 of 4 stored objects, by this change, would be refused if written now (to let them pass: action Warn or Audit, or exceptions)"},
+		},
+		"how far it came in time": {
+			pairs: [][2]outcome{{does(v1.ActionDeny), passes}},
+			edits: func(t *tally) { t.late, t.total = true, 900 },
+			want:  []string{"preview: 1 of the 1 judged in time of 900 stored objects would be refused if written now (to let them pass: action Warn or Audit, or exceptions)"},
+		},
+		"how far it came, of nobody knows how many": {
+			pairs: [][2]outcome{{passes, passes}},
+			edits: func(t *tally) { t.late, t.vague, t.total = true, true, 900 },
+			want:  []string{"preview: none of the 1 judged in time of at least 900 stored objects would be affected"},
+		},
+		"some by name": {
+			pairs: [][2]outcome{{does(v1.ActionDeny), passes}, {does(v1.ActionDeny), passes}},
+			edits: func(t *tally) {
+				t.named = []named{{schema.GroupKind{Kind: "Pod"}, "team", "a", does(v1.ActionDeny).violations[0]}, {schema.GroupKind{Kind: "Node"}, "", "n", located{Violation: policies.Violation{Message: "bad"}}}}
+				t.unnamed = 1
+			},
+			want: []string{
+				"preview: 2 of 2 stored objects would be refused if written now (to let them pass: action Warn or Audit, or exceptions)",
+				"preview: Pod team/a: spec.a: is wrong: mend it",
+				"preview: Node n: bad",
+				"preview: objects that you may not list are counted and not named",
+			},
+		},
+		"what could not be told": {
+			pairs: [][2]outcome{
+				{outcome{errors: []policies.PolicyError{{Message: "too slow"}}}, passes},
+				{outcome{missing: []policies.Missing{policies.MissingUser}}, passes},
+			},
+			edits: func(t *tally) { t.unseen = []unseenKind{{"*.apps", "only kinds that are named are looked at"}} },
+			want: []string{
+				"preview: could not be evaluated for 1 of 2 stored objects: too slow",
+				"preview: not evaluated for 1 of 2 stored objects: the rule reads who makes a request, which a stored object does not tell",
+				"preview: stored objects of *.apps are not looked at: only kinds that are named are looked at",
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			counted := newTally(tc.edit)
+			for _, pair := range tc.pairs {
+				counted.add(pair[0], pair[1])
+			}
+			counted.total = counted.judged
+			if tc.edits != nil {
+				tc.edits(counted)
+			}
+			if diff := cmp.Diff(tc.want, counted.warnings()); diff != "" {
+				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestShorten(t *testing.T) {
+	for limit := 4; limit < 12; limit++ {
+		short := shorten("a\n  "+strings.Repeat("ü", 20), limit)
+		if len(short) > limit || !utf8.ValidString(short) || !strings.HasSuffix(short, "…") || strings.Contains(short, "\n") {
+			t.Errorf("limit %d: got %q", limit, short)
+		}
+	}
+	if got := shorten("as it is", 8); got != "as it is" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,121 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// costPolicy wants a label of the jobs and pods of a namespace.
+func costPolicy(namespace string, edit ...string) string {
+	return strings.NewReplacer(edit...).Replace(fmt.Sprintf(`apiVersion: penstock.dev/v1
+kind: WorkloadPolicy
+metadata: {name: cost}
+spec:
+  action: Deny
+  failurePolicy: Ignore
+  match:
+    resources:
+    - {group: penstock.dev, kinds: [TrainingJob]}
+    - {group: "", kinds: [Pod]}
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %q}}
+  parameters: {label: cost}
+  rego: |
+    package cost
+    violation contains {"msg": sprintf("has no label %%s", [input.parameters.label]), "field": "metadata.labels", "fix": "add it"} if {
+      not input.object.metadata.labels[input.parameters.label]
+    }
+`, namespace))
+}
+
+func labelledPod(name string, labels string) string {
+	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: %s, labels: {%s}}, spec: {containers: [{name: a, image: a}]}}", name, labels)
+}
+
+var _ = Describe("the preview of a policy", Serial, func() {
+	var ns string
+	BeforeEach(func(ctx context.Context) {
+		ns = newNamespace(ctx, nil)
+		// The API server alone makes no service accounts.
+		mustKubectl(ctx, "", "create", "serviceaccount", "default", "-n", ns)
+		mustKubectl(ctx, alphaJob("unlabelled", "backoffLimit: 3", "backoffLimit: 3\n    suspend: true"), "apply", "-n", ns, "-f", "-")
+		mustKubectl(ctx, labelledPod("bare", ""), "apply", "-n", ns, "-f", "-")
+		mustKubectl(ctx, labelledPod("labelled", "cost: a"), "apply", "-n", ns, "-f", "-")
+	})
+	AfterEach(func(ctx context.Context) {
+		mustKubectl(ctx, "", "delete", "workloadpolicy", "cost", "--ignore-not-found")
+		mustKubectl(ctx, "", "delete", "pods,trainingjobs.penstock.dev", "--all", "-n", ns, "--force", "--grace-period=0")
+	})
+
+	It("says at a dry run and at apply what it would refuse, and stores nothing for a dry run", func(ctx context.Context) {
+		out := mustKubectl(ctx, costPolicy(ns), "apply", "--dry-run=server", "-f", "-")
+		Expect(out).To(And(
+			MatchRegexp(`Warning: preview: 2 of \d+ stored objects would be refused if written now`),
+			ContainSubstring("Warning: preview: TrainingJob "+ns+"/unlabelled: metadata.labels: has no label cost: add it"),
+			ContainSubstring("Warning: preview: Pod "+ns+"/bare: metadata.labels: has no label cost: add it"),
+			Not(ContainSubstring("/labelled")),
+		))
+		_, err := kubectl(ctx, "", "get", "workloadpolicy", "cost")
+		Expect(err).To(HaveOccurred())
+		out = mustKubectl(ctx, costPolicy(ns), "apply", "-f", "-")
+		Expect(out).To(MatchRegexp(`Warning: preview: 2 of \d+ stored objects would be refused if written now`))
+
+		By("saying of an edit what comes off worse")
+		out = mustKubectl(ctx, costPolicy(ns), "apply", "-f", "-")
+		Expect(out).NotTo(ContainSubstring("preview"))
+		out = mustKubectl(ctx, costPolicy(ns, "label: cost", "label: owner"), "apply", "--dry-run=server", "-f", "-")
+		Expect(out).To(And(MatchRegexp(`Warning: preview: 1 of \d+ stored objects, by this change, would be refused`), ContainSubstring("Pod "+ns+"/labelled: metadata.labels: has no label owner")))
+		out = mustKubectl(ctx, costPolicy(ns, "Deny", "Audit"), "apply", "-f", "-")
+		Expect(out).NotTo(ContainSubstring("preview"))
+		out = mustKubectl(ctx, costPolicy(ns, "Deny", "Warn"), "apply", "--dry-run=server", "-f", "-")
+		Expect(out).To(MatchRegexp(`preview: 2 of \d+ stored objects, by this change, would be warned about`))
+	})
+
+	It("heeds selectors, overrides and exceptions", func(ctx context.Context) {
+		out := mustKubectl(ctx, costPolicy("no"), "apply", "--dry-run=server", "-f", "-")
+		Expect(out).NotTo(ContainSubstring("preview"))
+		out = mustKubectl(ctx, costPolicy(ns, "  parameters:", "  overrides: [{namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: Exists}]}, action: Audit}]\n  parameters:"), "apply", "--dry-run=server", "-f", "-")
+		Expect(out).To(And(MatchRegexp(`preview: 2 of \d+ stored objects break this policy, which only records it`), Not(ContainSubstring("refused"))))
+		exception := "  exceptions: [{namespaces: [" + ns + "], names: [bare], until: \"2099-01-01T00:00:00Z\", reason: r}]\n  parameters:"
+		out = mustKubectl(ctx, costPolicy(ns, "  parameters:", exception), "apply", "--dry-run=server", "-f", "-")
+		Expect(out).To(And(MatchRegexp(`preview: 1 of \d+ stored objects would be refused`), Not(ContainSubstring("/bare"))))
+	})
+
+	It("does not guess what stored objects do not tell", func(ctx context.Context) {
+		out := mustKubectl(ctx, costPolicy(ns, "not input.object.metadata.labels[input.parameters.label]", `input.user.username != "root"`), "apply", "--dry-run=server", "-f", "-")
+		Expect(out).To(And(ContainSubstring("the rule reads who makes a request, which a stored object does not tell"), Not(ContainSubstring("refused"))))
+		out = mustKubectl(ctx, costPolicy(ns, "[TrainingJob]", `["*"]`, `group: ""`, `group: apps`, "[Pod]", `["*"]`), "apply", "--dry-run=server", "-f", "-")
+		Expect(out).To(And(ContainSubstring("stored objects of *.apps are not looked at: only kinds that are named are looked at"), MatchRegexp(`preview: 1 of \d+ stored`)))
+	})
+
+	It("names to an author only what he may list", func(ctx context.Context) {
+		mustKubectl(ctx, costPolicy("no"), "apply", "-f", "-")
+		relaxer := userWith(ctx, "narrower")
+		// Only its action changes: nothing more is read.
+		mustKubectl(ctx, costPolicy(ns, "Deny", "Audit"), "apply", "-f", "-")
+		out := mustKubectl(ctx, "", append([]string{"patch", "workloadpolicy", "cost", "--type=merge", "-p", `{"spec":{"action":"Deny"}}`, "--dry-run=server"}, relaxer...)...)
+		Expect(out).To(And(
+			MatchRegexp(`preview: 2 of \d+ stored objects, by this change, would be refused`),
+			ContainSubstring("objects that you may not list are counted and not named"),
+			Not(ContainSubstring(ns)),
+		))
+		mustKubectl(ctx, "", "create", "role", "lister", "-n", ns, "--verb=list", "--resource=pods")
+		mustKubectl(ctx, "", "create", "rolebinding", "lister", "-n", ns, "--role=lister", "--user=narrower")
+		Eventually(func() string {
+			return mustKubectl(ctx, "", append([]string{"patch", "workloadpolicy", "cost", "--type=merge", "-p", `{"spec":{"action":"Deny"}}`, "--dry-run=server"}, relaxer...)...)
+		}).WithContext(ctx).Should(And(ContainSubstring("Pod "+ns+"/bare: "), Not(ContainSubstring("TrainingJob "+ns))))
+	})
+
+	It("ends with its budget, and says how far it came", func(ctx context.Context) {
+		slow := costPolicy(ns, "not input.object.metadata.labels[input.parameters.label]",
+			`not input.object.metadata.labels.never; count([1 | some i in numbers.range(1, 150); some j in numbers.range(1, 150); i < j]) > 0`)
+		for i := range 12 {
+			mustKubectl(ctx, labelledPod(fmt.Sprintf("many-%d", i), ""), "apply", "-n", ns, "-f", "-")
+		}
+		out := mustKubectl(ctx, slow, "apply", "--dry-run=server", "-f", "-")
+		Expect(out).To(MatchRegexp(`preview: \d+ of the \d+ judged in time of \d+ stored objects`))
+	})
+})
