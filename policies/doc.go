@@ -17,6 +17,9 @@
 //   - request.go, judge.go: one request, from the index to the verdict;
 //   - input.go, value.go: its objects as one Rego value;
 //   - attempt.go, worker.go, evaluate.go: running rules within their time;
+//   - inventory.go, inventoryview.go: the cluster objects that rules read as
+//     data.inventory; ordered.go, the map that they are kept in;
+//     inventoryreads.go, inventorypath.go, projection.go, which of their fields;
 //   - ratchet.go, verdict.go: what counts of what they found;
 //   - workload.go, devices.go, workloadcall.go, sharedcache.go: the shared
 //     library data.penstock.workload, computed once for all rules. Its Rego

@@ -39,8 +39,9 @@ func (o Options) withDefaults() *Options {
 // Engine holds the policies of a process. Its methods may be called
 // concurrently; none of them holds up a request that is being judged.
 type Engine struct {
-	limits *Options
-	slots  chan struct{}
+	limits    *Options
+	slots     chan struct{}
+	inventory *Inventory
 
 	// mu serialises changes, compilation included; Judge never takes it.
 	mu      sync.Mutex
@@ -64,9 +65,10 @@ type entry struct {
 func NewEngine(options Options) *Engine {
 	limits := options.withDefaults()
 	e := &Engine{
-		limits:  limits,
-		slots:   make(chan struct{}, limits.Concurrency),
-		entries: map[string]*entry{},
+		limits:    limits,
+		slots:     make(chan struct{}, limits.Concurrency),
+		inventory: newInventory(),
+		entries:   map[string]*entry{},
 	}
 	e.publish()
 	return e
@@ -74,6 +76,9 @@ func NewEngine(options Options) *Engine {
 
 // Snapshot returns the policies in force now.
 func (e *Engine) Snapshot() *Snapshot { return e.snapshot.Load() }
+
+// Inventory returns the cluster objects that policies read.
+func (e *Engine) Inventory() *Inventory { return e.inventory }
 
 // Set adds or changes a policy. When it does not compile the error is a
 // *CompileError, and the last version that compiled, if any, stays in force.
@@ -170,5 +175,10 @@ func newEntry(last *entry, policy *v1.WorkloadPolicy) *entry {
 func (e *Engine) publish() {
 	entries := slices.Collect(maps.Values(e.entries))
 	slices.SortFunc(entries, func(a, b *entry) int { return cmp.Compare(a.inForce.name, b.inForce.name) })
-	e.snapshot.Store(newSnapshot(entries, e.limits, e.slots))
+	inForce := make([]*Policy, len(entries))
+	for i, e := range entries {
+		inForce[i] = e.inForce
+	}
+	e.inventory.want(inForce)
+	e.snapshot.Store(newSnapshot(entries, inForce, e))
 }

@@ -33,8 +33,9 @@ type evaluation struct {
 	workload *workload
 }
 
-// run evaluates one rule. It stops with an error when cancel is cancelled.
-func (e *evaluation) run(ctx context.Context, r *rule, parameters *ast.Term, cancel topdown.Cancel) ([]finding, error) {
+// run evaluates the rule of one trial. It stops with an error when cancel is cancelled.
+func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([]finding, error) {
+	r := t.policy.rule
 	cache := topdown.NewVirtualCache()
 	if r.shared {
 		if e.workload == nil {
@@ -42,10 +43,14 @@ func (e *evaluation) run(ctx context.Context, r *rule, parameters *ast.Term, can
 		}
 		cache = &sharedCache{VirtualCache: cache, workload: e.workload}
 	}
-	document := e.in.forPolicy(r.reads, parameters)
+	document := e.in.forPolicy(r.reads, t.parameters)
+	store := noData.store
+	if t.inventory != nil {
+		store = t.inventory
+	}
 	var findings []finding
 	for i := range r.queries {
-		result, err := e.query(ctx, r, &r.queries[i], document, cache, cancel)
+		result, err := e.query(ctx, r, &r.queries[i], store, document, cache, cancel)
 		if err != nil {
 			return nil, err
 		}
@@ -61,12 +66,12 @@ func (e *evaluation) run(ctx context.Context, r *rule, parameters *ast.Term, can
 	return findings, nil
 }
 
-func (e *evaluation) query(ctx context.Context, r *rule, q *query, document *ast.Term, cache topdown.VirtualCache, cancel topdown.Cancel) (*ast.Term, error) {
+func (e *evaluation) query(ctx context.Context, r *rule, q *query, store storage.Store, document *ast.Term, cache topdown.VirtualCache, cancel topdown.Cancel) (*ast.Term, error) {
 	var result *ast.Term
 	err := topdown.NewQuery(q.body).
 		WithCompiler(r.compiler).
 		WithQueryCompiler(q.compiler).
-		WithStore(noData.store).
+		WithStore(store).
 		WithTransaction(noData.txn).
 		WithInput(document).
 		WithTime(e.now).

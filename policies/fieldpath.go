@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -11,25 +10,7 @@ import (
 // spec.roles[0].template.metadata.labels[a.b/c], nil when nothing does. A
 // bracket holds an index in a list and a key, dots and all, in a map.
 func valueAt(value ast.Value, path string) ast.Value {
-	for _, segment := range splitPath(path) {
-		switch container := value.(type) {
-		case ast.Object:
-			member := container.Get(ast.StringTerm(segment))
-			if member == nil {
-				return nil
-			}
-			value = member.Value
-		case *ast.Array:
-			i, err := strconv.Atoi(segment)
-			if err != nil || i < 0 || i >= container.Len() {
-				return nil
-			}
-			value = container.Elem(i).Value
-		default:
-			return nil
-		}
-	}
-	return value
+	return valueIn(value, splitPath(path))
 }
 
 // splitPath cuts a field path at dots and brackets.

@@ -185,11 +185,13 @@ func parseObject(request *Request, raw []byte, needs reads) (*ast.Term, error) {
 	if err != nil {
 		return nil, err
 	}
-	if request.Kind.Group == "" && request.Kind.Kind == "Secret" {
+	if secretKind(request.Kind.Group, request.Kind.Kind) {
 		value = withoutSecrets(value)
 	}
 	return ast.NewTerm(value), nil
 }
+
+func secretKind(group, kind string) bool { return group == "" && kind == "Secret" }
 
 // withoutSecrets returns a Secret with its keys and without their values, so
 // that no rule can carry one into a message or a log.

@@ -18,6 +18,8 @@ type trial struct {
 	parameters *ast.Term
 	// exception lets the request pass; it is kept because it ends soon.
 	exception *v1.PolicyException
+	// inventory is nil when the policy reads none.
+	inventory *inventoryView
 }
 
 // onError is what an error does: what a violation would do under failurePolicy
@@ -39,6 +41,8 @@ type judgement struct {
 	// that is because reading them failed.
 	labels    labels.Set
 	labelsErr error
+	// inventory is the state that all policies see; nil until one asks.
+	inventory *inventoryState
 }
 
 // Judge judges a request by the policies of the snapshot. It returns in time:
@@ -186,10 +190,7 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		switch {
 		case p.rule == nil:
 			j.fail(t, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
-		case p.inventory && j.request.Offline:
-			j.leave(p, MissingInventory)
-		case p.inventory:
-			j.fail(t, ReasonInventory, "the inventory that it reads is not available")
+		case !j.takeInventory(&t):
 		case !j.request.UserKnown && p.rule.reads.user:
 			j.leave(p, MissingUser)
 		case j.request.Stored && p.rule.reads.operation:
@@ -199,6 +200,28 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		}
 	}
 	return ready
+}
+
+// takeInventory gives the trial its view of the inventory. It reports whether
+// there is all that the policy reads.
+func (j *judgement) takeInventory(t *trial) bool {
+	if len(t.policy.inventoryKinds) == 0 {
+		return true
+	}
+	if j.inventory == nil {
+		j.inventory = j.snapshot.inventory.state.Load()
+	}
+	view, missing, ok := j.inventory.view(t.policy)
+	switch {
+	case ok:
+		t.inventory = view
+	case j.request.Offline:
+		j.leave(t.policy, MissingInventory)
+	default:
+		apiVersion, kind := missing.ToAPIVersionAndKind()
+		j.fail(*t, ReasonInventory, fmt.Sprintf("the objects of kind %s (%s) that it reads are not synced yet", kind, apiVersion))
+	}
+	return ok
 }
 
 // record adds what a policy found to the verdict.

@@ -4,8 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
+	"sync/atomic"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -29,8 +33,12 @@ type Policy struct {
 	conditions []admissionregistrationv1.MatchCondition
 	// upstream tells that the policy judges upstream kinds as well.
 	upstream bool
-	// inventory tells that the rule reads cluster objects.
-	inventory bool
+	// inventory is what the rule reads of the objects of each kind in
+	// spec.inventory, inventoryKinds those kinds in order.
+	inventory      map[schema.GroupVersionKind]*fields
+	inventoryKinds []schema.GroupVersionKind
+	// namespaces is the last data.inventory.namespace made for the policy.
+	namespaces *atomic.Pointer[namespacesTerm]
 	// rule is nil when the policy did not compile.
 	rule *rule
 }
@@ -64,7 +72,7 @@ func compile(policy *v1.WorkloadPolicy, last *Policy) (*Policy, *CompileError) {
 		entry:      EntryOf(spec),
 		conditions: spec.MatchConditions,
 		upstream:   spec.UpstreamKinds == v1.UpstreamKindsJudge,
-		inventory:  len(spec.Inventory) > 0,
+		namespaces: new(atomic.Pointer[namespacesTerm]),
 	}
 	var faults, more field.ErrorList
 	p.matcher, faults = newMatcher(spec.Match, path.Child("match"))
@@ -86,11 +94,47 @@ func compile(policy *v1.WorkloadPolicy, last *Policy) (*Policy, *CompileError) {
 	} else {
 		compiled, errs = compileRule(spec.Rego)
 	}
+	more = p.readInventory(spec.Inventory, compiled, path.Child("inventory"))
+	faults = append(faults, more...)
 	if len(faults) == 0 && len(errs) == 0 {
 		p.rule = compiled
 		return p, nil
 	}
 	return p, &CompileError{Policy: policy.Name, Spec: faults, Rego: errs}
+}
+
+// readInventory sets what the policy reads of the inventory. The rule is nil
+// when it did not compile.
+func (p *Policy) readInventory(named []v1.InventoryKind, compiled *rule, path *field.Path) field.ErrorList {
+	p.inventory = map[schema.GroupVersionKind]*fields{}
+	var faults field.ErrorList
+	for i, one := range named {
+		version, err := schema.ParseGroupVersion(one.APIVersion)
+		if err != nil || one.APIVersion == "" || one.Kind == "" {
+			faults = append(faults, field.Invalid(path.Index(i), one.APIVersion+" "+one.Kind, "needs an apiVersion such as apps/v1, and a kind"))
+			continue
+		}
+		p.inventory[version.WithKind(one.Kind)] = &fields{}
+	}
+	p.inventoryKinds = slices.SortedFunc(maps.Keys(p.inventory), compareKinds)
+	if compiled == nil || len(faults) > 0 {
+		return faults
+	}
+	var unnamed []v1.InventoryKind
+	for _, read := range compiled.inventory {
+		found := false
+		for kind, kept := range p.inventory {
+			if read.of(kind) {
+				kept.add(read.path, read.whole)
+				found = true
+			}
+		}
+		if one := (v1.InventoryKind{APIVersion: read.apiVersion, Kind: read.kind}); !found && !slices.Contains(unnamed, one) {
+			unnamed = append(unnamed, one)
+			faults = append(faults, field.Required(path, read.unnamed()))
+		}
+	}
+	return faults
 }
 
 // specDigest identifies a spec: equal specs have equal digests.

@@ -31,7 +31,7 @@ func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cance
 	if w.old == nil {
 		w.old = &evaluation{in: in.asOld(), now: w.eval.now}
 	}
-	before, err := w.old.run(ctx, t.policy.rule, t.parameters, cancel)
+	before, err := w.old.run(ctx, t, cancel)
 	if err != nil {
 		// What cannot be shown to be old counts.
 		return result{findings: findings}

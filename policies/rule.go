@@ -31,6 +31,8 @@ type rule struct {
 	compiler *ast.Compiler
 	queries  []query
 	reads    reads
+	// inventory is what the rule reads of data.inventory.
+	inventory []inventoryRead
 	// shared tells that the policy uses the shared library, whose values are
 	// computed once for all policies that judge a request.
 	shared bool
@@ -64,6 +66,7 @@ func compileRule(text string) (*rule, []RegoFault) {
 		return nil, sortFaults(regoFaults(r.compiler.Errors))
 	}
 	r.reads = readsOf(r.compiler.Modules[moduleName])
+	r.inventory = inventoryReadsOf([]*ast.Module{r.compiler.Modules[moduleName]})
 	for _, name := range verdictRules {
 		if !defines(module, name) {
 			continue

@@ -21,6 +21,8 @@ type Snapshot struct {
 	states  []PolicyState
 	limits  *Options
 	slots   chan struct{}
+	// inventory goes on changing; a request takes its state once.
+	inventory *Inventory
 }
 
 // PolicyState says what of a policy is in force.
@@ -55,11 +57,11 @@ func (s *Snapshot) Judges(kind schema.GroupKind) bool {
 	return false
 }
 
-// newSnapshot makes a snapshot of entries that are sorted by name.
-func newSnapshot(entries []*entry, limits *Options, slots chan struct{}) *Snapshot {
-	s := &Snapshot{limits: limits, slots: slots, entries: map[Entry]bool{}}
+// newSnapshot makes a snapshot of entries that are sorted by name, and of their
+// policies in force.
+func newSnapshot(entries []*entry, inForce []*Policy, engine *Engine) *Snapshot {
+	s := &Snapshot{limits: engine.limits, slots: engine.slots, inventory: engine.inventory, entries: map[Entry]bool{}}
 	sum := sha256.New()
-	policies := make([]*Policy, 0, len(entries))
 	for _, e := range entries {
 		state := PolicyState{Name: e.inForce.name, Generation: e.generation}
 		if e.err != nil {
@@ -70,11 +72,10 @@ func newSnapshot(entries []*entry, limits *Options, slots chan struct{}) *Snapsh
 			state.Enforced = e.inForce.generation
 		}
 		s.states = append(s.states, state)
-		policies = append(policies, e.inForce)
 		s.entries[e.inForce.entry] = true
 		_, _ = io.WriteString(sum, fmt.Sprintf("%q %s %t\n", e.inForce.name, e.inForce.digest, compiled))
 	}
 	s.digest = hex.EncodeToString(sum.Sum(nil))
-	s.index = newIndex(policies)
+	s.index = newIndex(inForce)
 	return s
 }

@@ -91,7 +91,7 @@ func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
 		}
 	}()
 	w.cut = w.cut.arm(ctx, w.attempt.judgement.snapshot.limits.Deadline)
-	findings, err := w.eval.run(ctx, t.policy.rule, t.parameters, w.cut.cancel)
+	findings, err := w.eval.run(ctx, t, w.cut.cancel)
 	if err != nil {
 		if w.cut.cancel.Cancelled() || topdown.IsCancel(err) {
 			return w.attempt.late(ctx)
