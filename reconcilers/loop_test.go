@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,7 +66,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 		return nil
 	})
 	builder := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&v1.TrainingJob{}).WithObjects(objects...)
-	for _, child := range kind.Owns {
+	for _, child := range append(kind.Owns, &schedulingv1beta1.PodGroup{}) {
 		builder = builder.WithIndex(child, ownerIndex(kind.Name), ownerUID(v1.TrainingJobKind))
 	}
 	b.client = builder.WithInterceptorFuncs(b.watchWrites()).Build()

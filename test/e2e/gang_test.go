@@ -131,6 +131,16 @@ var _ = Describe("a gang", func() {
 		By("losing a pod, whose successor joins the others")
 		mustKubectl(ctx, "", "delete", "pod", "-n", ns, "gang-worker-2")
 		eventuallyJob(ctx, ns, "gang", And(allReady("4/4"), gangIs(metav1.ConditionTrue, v1.TrainingJobGangScheduledReason, "4 of 4")))
+
+		By("looking at it again, which writes nothing")
+		version := func(g Gomega, ctx context.Context) string {
+			var group schedulingv1beta1.PodGroup
+			g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: "gang"}, &group)).To(Succeed())
+			return group.ResourceVersion
+		}
+		before := now(ctx, version)
+		mustKubectl(ctx, "", "annotate", "-n", ns, "tj/gang", "look=again")
+		Consistently(version).WithContext(ctx).WithTimeout(2 * time.Second).Should(Equal(before))
 	})
 
 	It("does not hold what another needs", func(ctx context.Context) {

@@ -59,13 +59,14 @@ type figures struct {
 	cpu float64
 	// memory of the manager that it keeps while the jobs run, in bytes.
 	memory float64
-	// running is the time until all run, in seconds.
-	running float64
+	// running is the time until all run, in seconds; reference is that of the
+	// same pods without a manager.
+	running, reference float64
 }
 
 func (f figures) print(n int) {
-	fmt.Printf("%5d jobs of %d pods: all run after %.1f s; for each job %.2f writes, %.1f ms of the manager's CPU, %.0f kB of its memory\n",
-		n, podsPerJob, f.running*float64(n), f.writes, f.cpu*1e3, f.memory/1e3)
+	fmt.Printf("%5d jobs of %d pods: all run after %.1f s, without a manager %.1f s; for each job %.2f writes, %.1f ms of the manager's CPU, %.0f kB of its memory\n",
+		n, podsPerJob, f.running*float64(n), f.reference*float64(n), f.writes, f.cpu*1e3, f.memory/1e3)
 }
 
 func newBench(ctx context.Context, control *cluster.Cluster) (*bench, error) {
@@ -87,8 +88,24 @@ func newBench(ctx context.Context, control *cluster.Cluster) (*bench, error) {
 	return b, nil
 }
 
+// grow measures n jobs between two references. What has ended stays: it takes no
+// room on the nodes, and is what a cluster looks like.
+func (b *bench) grow(ctx context.Context, name string, n int) (figures, error) {
+	before, err := b.reference(ctx, name+"-before", n)
+	if err != nil {
+		return figures{}, err
+	}
+	f, err := b.measure(ctx, name, n)
+	if err != nil {
+		return f, err
+	}
+	after, err := b.reference(ctx, name+"-after", n)
+	f.reference = (before + after) / 2
+	return f, err
+}
+
 // measure runs n jobs in a namespace of their own from their creation to their
-// end, and takes them away.
+// end.
 func (b *bench) measure(ctx context.Context, namespace string, n int) (f figures, err error) {
 	if err := b.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return f, fmt.Errorf("failed to create a namespace: %w", err)
@@ -128,18 +145,20 @@ func (b *bench) measure(ctx context.Context, namespace string, n int) (f figures
 	}
 	f.writes = (ended.writes - before.writes) / float64(n)
 	f.cpu = (ended.cpu - before.cpu).Seconds() / float64(n)
-	return f, b.remove(ctx, namespace)
+	return f, nil
 }
 
 func (b *bench) createJobs(ctx context.Context, namespace string, n int) error {
-	return inParallel(ctx, n, func(i int) error {
-		job := fixtures.TrainingJob(fmt.Sprintf("job-%d", i), fixtures.Master(), fixtures.Workers(podsPerJob-1),
-			fixtures.Template(func(template *corev1.PodTemplateSpec) {
-				template.Annotations = map[string]string{cluster.SimulateRunSeconds: "forever"}
-			}))
-		job.Namespace, job.UID, job.Generation, job.CreationTimestamp = namespace, "", 0, metav1.Time{}
-		return b.client.Create(ctx, job)
-	})
+	return inParallel(ctx, n, func(i int) error { return b.client.Create(ctx, newJob(namespace, i)) })
+}
+
+func newJob(namespace string, i int) *v1.TrainingJob {
+	job := fixtures.TrainingJob(fmt.Sprintf("job-%d", i), fixtures.Master(), fixtures.Workers(podsPerJob-1),
+		fixtures.Template(func(template *corev1.PodTemplateSpec) {
+			template.Annotations = map[string]string{cluster.SimulateRunSeconds: "forever"}
+		}))
+	job.Namespace, job.UID, job.Generation, job.CreationTimestamp = namespace, "", 0, metav1.Time{}
+	return job
 }
 
 // await waits until all jobs of a namespace are in a phase, with all their pods.
@@ -174,10 +193,8 @@ func (b *bench) endPods(ctx context.Context, namespace string) error {
 	})
 }
 
-func (b *bench) remove(ctx context.Context, namespace string) error {
-	if err := b.client.DeleteAllOf(ctx, &v1.TrainingJob{}, client.InNamespace(namespace)); err != nil {
-		return fmt.Errorf("failed to delete jobs: %w", err)
-	}
+// gone returns when no pods of a namespace are left.
+func (b *bench) gone(ctx context.Context, namespace string) error {
 	return until(ctx, "no pods are left", func() (bool, error) {
 		var pods corev1.PodList
 		err := b.client.List(ctx, &pods, client.InNamespace(namespace), fromMemory)

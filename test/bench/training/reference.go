@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/training"
+)
+
+// reference returns how long the cluster by itself takes to run the pods and
+// services of n jobs, in seconds for each job: somebody who knows them all
+// creates them and looks at nothing.
+func (b *bench) reference(ctx context.Context, namespace string, n int) (float64, error) {
+	if err := b.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return 0, fmt.Errorf("failed to create a namespace: %w", err)
+	}
+	began := time.Now()
+	err := inParallel(ctx, n, func(i int) error {
+		children, err := childrenOf(newJob(namespace, i))
+		if err != nil {
+			return err
+		}
+		for _, child := range children {
+			if err := b.client.Create(ctx, child); err != nil {
+				return fmt.Errorf("failed to create a child: %w", err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = until(ctx, fmt.Sprintf("%d pods run", n*podsPerJob), func() (bool, error) {
+		var pods corev1.PodList
+		if err := b.client.List(ctx, &pods, client.InNamespace(namespace), fromMemory); err != nil {
+			return false, fmt.Errorf("failed to list pods: %w", err)
+		}
+		running := 0
+		for i := range pods.Items {
+			if pods.Items[i].Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		return running == n*podsPerJob, nil
+	})
+	took := time.Since(began).Seconds() / float64(n)
+	if err != nil {
+		return 0, err
+	}
+	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Service{}} {
+		if err := b.client.DeleteAllOf(ctx, kind, client.InNamespace(namespace), client.GracePeriodSeconds(0)); err != nil {
+			return 0, fmt.Errorf("failed to delete children: %w", err)
+		}
+	}
+	return took, b.gone(ctx, namespace)
+}
+
+// childrenOf returns the services and pods that a job has, as nobody's.
+func childrenOf(job *v1.TrainingJob) ([]client.Object, error) {
+	result := training.Plan(job, plan.Observed{}, time.Now())
+	var children []client.Object
+	for _, child := range result.Apply {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
+		if err != nil {
+			return nil, fmt.Errorf("failed to convert a service: %w", err)
+		}
+		service := &corev1.Service{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, service); err != nil {
+			return nil, fmt.Errorf("failed to convert a service: %w", err)
+		}
+		children = append(children, service)
+	}
+	for _, child := range result.Create {
+		children = append(children, child)
+	}
+	for _, child := range children {
+		// The manager holds what carries it in memory.
+		delete(child.GetLabels(), v1.ManagedByLabel)
+	}
+	return children, nil
+}
