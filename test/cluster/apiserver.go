@@ -15,7 +15,9 @@ import (
 
 const (
 	serviceRange = "10.96.0.0/16"
-	serviceIP    = "10.96.0.1" // the first of the range, which the kubernetes Service gets
+
+	// ServiceIP is the address of the Service kubernetes, by which pods reach the API server: the first of the range.
+	ServiceIP = "10.96.0.1"
 )
 
 // FreePort returns a TCP port of 127.0.0.1 that nothing listens on. Another process may still take it before it is used, so

@@ -7,5 +7,9 @@
 // The node lives in namespaces of its own and cannot leave anything behind; see
 // programs/realnode. It needs Linux, root, cgroups, and mount(8), and a C
 // compiler for runc. Its programs come from Go modules ("make node"); there are
-// no downloads of images: they are made here, of programs/trainer.
+// no downloads of images: they are made here, of programs/trainer and programs/sh.
+//
+//	start.go   what a machine lacks, and the node's start beside a cluster
+//	image.go   images of static programs, in the form that containerd imports
+//	programs   a module of its own: what a node runs, and what runs on it
 package node

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -87,17 +86,23 @@ var _ = Describe("the launcher of an MPI job", func() {
 		ns := newNamespace(ctx)
 		submit(ctx, ns, "mpi", mpi(implementation), fixtures.CleanPods(v1.CleanPodRunning))
 		succeeds(ctx, ns, "mpi")
-		var lines []string
-		for _, line := range []string{"rank=0", "rank=1", "rank=2", "rank=3"} {
-			lines = append(lines, "mpi "+line+" world=4 sum=10")
-		}
-		Eventually(said(ns, "mpi")).WithContext(ctx).Should(Equal(map[string]string{"mpi-launcher-0": strings.Join(lines, "\n")}))
+		Eventually(said(ns, "mpi")).WithContext(ctx).Should(Equal(launched))
 		Eventually(pods(ns, "mpi")).WithContext(ctx).Should(And(HaveLen(1), HaveKey("mpi-launcher-0")), "the workers are deleted")
 	},
 		Entry("for Open MPI", v1.MPIOpenMPI),
 		Entry("for Intel MPI", v1.MPIIntel),
 		Entry("for MPICH", v1.MPIMPICH),
 	)
+
+	It("starts processes by kubectl exec, where no sshd is", func(ctx context.Context) {
+		ns := newNamespace(ctx)
+		submit(ctx, ns, "mpi", mpi(v1.MPIOpenMPI), fixtures.CleanPods(v1.CleanPodRunning), func(job *v1.TrainingJob) {
+			job.Spec.MPI.Transport = v1.MPIExec
+			job.Spec.MPI.KubectlImage = kubectlImage
+		}, fixtures.EachRole(func(role *v1.Role) { role.Template.Spec.Containers[0].Image = shellImage }))
+		succeeds(ctx, ns, "mpi")
+		Eventually(said(ns, "mpi")).WithContext(ctx).Should(Equal(launched))
+	})
 
 	It("fails with the exit code of a process", func(ctx context.Context) {
 		ns := newNamespace(ctx)
@@ -106,6 +111,11 @@ var _ = Describe("the launcher of an MPI job", func() {
 		Expect(job).To(failed(v1.TrainingJobPodFailedReason, "exit code 7"))
 	})
 })
+
+// launched is what the launcher of such a job says: what its processes said.
+var launched = map[string]string{
+	"mpi-launcher-0": "mpi rank=0 world=4 sum=10\nmpi rank=1 world=4 sum=10\nmpi rank=2 world=4 sum=10\nmpi rank=3 world=4 sum=10",
+}
 
 // mpi makes a job of a launcher and two workers with two slots each. The
 // workers' command is left to Penstock: it is sshd.

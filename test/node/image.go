@@ -7,19 +7,28 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 )
 
-// writeImage writes an image of one static program as an OCI layout in a tar
-// file, the form that containerd imports. The program is at /<as>, which is the
-// entrypoint, and under the other names.
-func writeImage(file, name, program, as string, links ...string) error {
-	layer, err := layerOf(program, as, links)
+// image is an image of static programs, and of nothing else.
+type image struct {
+	name       string
+	entrypoint string
+	programs   map[string]string // by their paths in the image, the files they are
+	links      []string          // other names of the entrypoint
+}
+
+// write writes the image as an OCI layout in a tar file, the form that
+// containerd imports.
+func (i image) write(file string) error {
+	layer, err := i.layer()
 	if err != nil {
-		return fmt.Errorf("failed to make an image of %s: %w", program, err)
+		return fmt.Errorf("failed to make image %s: %w", i.name, err)
 	}
 	l := &layout{}
 	l.dir("blobs/sha256")
@@ -28,7 +37,7 @@ func writeImage(file, name, program, as string, links ...string) error {
 		"architecture": runtime.GOARCH,
 		"os":           "linux",
 		"config": map[string]any{
-			"Entrypoint": []string{"/" + as},
+			"Entrypoint": []string{i.entrypoint},
 			"Env":        []string{"PATH=/usr/sbin:/usr/bin:/bin"},
 		},
 		// An uncompressed layer's digest is the one of its content.
@@ -40,30 +49,32 @@ func writeImage(file, name, program, as string, links ...string) error {
 		"config":        config,
 		"layers":        []descriptor{layerAt},
 	})
-	manifest.Annotations = map[string]string{"io.containerd.image.name": name}
+	manifest.Annotations = map[string]string{"io.containerd.image.name": i.name}
 	l.fileJSON("index.json", map[string]any{"schemaVersion": 2, "manifests": []descriptor{manifest}})
 	l.fileJSON("oci-layout", map[string]any{"imageLayoutVersion": "1.0.0"})
 	content, err := l.close()
 	if err != nil {
-		return fmt.Errorf("failed to make an image of %s: %w", program, err)
+		return fmt.Errorf("failed to make image %s: %w", i.name, err)
 	}
 	return os.WriteFile(file, content, 0o644)
 }
 
-// layerOf is the image's file system.
-func layerOf(program, as string, links []string) ([]byte, error) {
-	content, err := os.ReadFile(program)
-	if err != nil {
-		return nil, err
-	}
+// layer is the image's file system.
+func (i image) layer() ([]byte, error) {
 	l := &layout{}
-	for _, dir := range []string{"etc", "root", "state", "tmp", "usr/bin", "usr/sbin"} {
+	for _, dir := range []string{"bin", "etc", "root", "state", "tmp", "usr/bin", "usr/sbin"} {
 		l.dir(dir)
 	}
 	l.file("etc/passwd", 0o644, []byte("root:x:0:0:root:/root:/bin/sh\n"))
-	l.file(as, 0o755, content)
-	for _, link := range links {
-		l.add(&tar.Header{Typeflag: tar.TypeSymlink, Name: strings.TrimPrefix(link, "/"), Linkname: "/" + as, Mode: 0o777}, nil)
+	for _, at := range slices.Sorted(maps.Keys(i.programs)) {
+		content, err := os.ReadFile(i.programs[at])
+		if err != nil {
+			return nil, err
+		}
+		l.file(strings.TrimPrefix(at, "/"), 0o755, content)
+	}
+	for _, link := range i.links {
+		l.add(&tar.Header{Typeflag: tar.TypeSymlink, Name: strings.TrimPrefix(link, "/"), Linkname: i.entrypoint, Mode: 0o777}, nil)
 	}
 	return l.close()
 }

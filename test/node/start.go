@@ -21,11 +21,16 @@ const Name = "real"
 // not look for it anywhere: imagePullPolicy is Never.
 const Image = "penstock.test/trainer:1"
 
-const pauseImage = "penstock.test/pause:1"
+const (
+	pauseImage = "penstock.test/pause:1"
+	// shellImage is the trainer's with a shell, kubectlImage a shell with kubectl.
+	shellImage   = "penstock.test/shell:1"
+	kubectlImage = "penstock.test/kubectl:1"
+)
 
 // built are the programs of "make node".
 var built = []string{
-	"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "ptp", "host-local", "coredns", "realnode", "trainer",
+	"kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "ptp", "host-local", "coredns", "realnode", "sh", "trainer",
 }
 
 // Missing says what this machine lacks for a node, or "".
@@ -117,15 +122,8 @@ func (n *Node) Start(ctx context.Context, c *cluster.Cluster) (*cluster.Running,
 	if err != nil {
 		return nil, err
 	}
-	trainer, err := n.assets.Path("trainer")
+	images, err := n.writeImages()
 	if err != nil {
-		return nil, err
-	}
-	images := []string{filepath.Join(n.Dir, "trainer.tar"), filepath.Join(n.Dir, "pause.tar")}
-	if err := writeImage(images[0], Image, trainer, "trainer", "/usr/sbin/sshd", "/usr/bin/mpirun"); err != nil {
-		return nil, err
-	}
-	if err := writeImage(images[1], pauseImage, trainer, "pause"); err != nil {
 		return nil, err
 	}
 	realnode, err := n.assets.Path("realnode")
@@ -143,23 +141,56 @@ func (n *Node) Start(ctx context.Context, c *cluster.Cluster) (*cluster.Running,
 	return c.Run(ctx, cluster.Program{
 		Name: "realnode",
 		Path: realnode,
-		Args: []string{
+		Args: append([]string{
 			"-name=" + Name,
 			"-dir=" + n.Dir,
 			"-assets=" + strings.Join(unique(folders), ":"),
 			"-apiserver=" + strings.TrimPrefix(c.Config.Host, "https://"),
 			"-kubeconfig=" + kubelet,
 			"-dns-kubeconfig=" + dns,
+			"-service=" + cluster.ServiceIP + ":443",
 			"-pause=" + pauseImage,
-			"-image=" + images[0],
-			"-image=" + images[1],
-		},
+		}, images...),
 		Ready: func(context.Context) error {
 			_, err := os.Stat(filepath.Join(n.Dir, "ready"))
 			return err
 		},
 		Grace: 10 * time.Second,
 	})
+}
+
+// writeImages makes the images that pods use, and returns what tells the node of
+// them.
+func (n *Node) writeImages() ([]string, error) {
+	paths := map[string]string{}
+	for _, name := range []string{"trainer", "sh", "kubectl"} {
+		path, err := n.assets.Path(name)
+		if err != nil {
+			return nil, err
+		}
+		paths[name] = path
+	}
+	trainer := map[string]string{"/trainer": paths["trainer"]}
+	var args []string
+	for file, image := range map[string]image{
+		"trainer.tar": {name: Image, entrypoint: "/trainer", programs: trainer, links: []string{"/usr/sbin/sshd", "/usr/bin/mpirun"}},
+		"pause.tar":   {name: pauseImage, entrypoint: "/pause", programs: map[string]string{"/pause": paths["trainer"]}},
+		"shell.tar": {
+			name: shellImage, entrypoint: "/trainer", links: []string{"/usr/bin/mpirun"},
+			programs: map[string]string{"/trainer": paths["trainer"], "/bin/sh": paths["sh"]},
+		},
+		"kubectl.tar": {
+			name: kubectlImage, entrypoint: "/bin/sh",
+			programs: map[string]string{"/bin/sh": paths["sh"], "/usr/bin/kubectl": paths["kubectl"]},
+		},
+	} {
+		path := filepath.Join(n.Dir, file)
+		if err := image.write(path); err != nil {
+			return nil, err
+		}
+		args = append(args, "-image="+path)
+	}
+	return args, nil
 }
 
 // DNSUser is who CoreDNS is to the API server.

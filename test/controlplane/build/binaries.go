@@ -44,6 +44,7 @@ var binaries = []binary{
 	fromModule("host-local", "github.com/containernetworking/plugins/plugins/ipam/host-local", "5 s"),
 	ours("coredns", "1 min"),
 	ours("realnode", "5 s"),
+	ours("sh", "5 s"),
 	ours("trainer", "5 s"),
 }
 

@@ -139,6 +139,10 @@ func (j *job) build(ctx context.Context) error {
 	if err := os.Rename(unfinished, j.output()); err != nil {
 		return fmt.Errorf("failed to put %s in place: %w", j.name, err)
 	}
+	// Not through a hard link: another folder may share the former one, whose binary stays as it was.
+	if err := os.Remove(stampFile(j.dir, j.binary)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("failed to stamp %s: %w", j.name, err)
+	}
 	if err := os.WriteFile(stampFile(j.dir, j.binary), []byte(j.hash+"\n"), 0o644); err != nil {
 		return fmt.Errorf("failed to stamp %s: %w", j.name, err)
 	}

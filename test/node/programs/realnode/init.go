@@ -30,7 +30,7 @@ func runInit(n *node) error {
 	if err := mountAll(); err != nil {
 		return err
 	}
-	if err := bringUpNetwork(); err != nil {
+	if err := bringUpNetwork(n); err != nil {
 		return err
 	}
 	if n.Check {

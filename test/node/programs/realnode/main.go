@@ -42,6 +42,8 @@ type node struct {
 	Assets []string
 	// APIServer is the API server's address on the host.
 	APIServer string
+	// Service is the address at which pods look for the API server.
+	Service string
 	// Kubeconfig is the kubelet's, DNSKubeconfig CoreDNS's.
 	Kubeconfig, DNSKubeconfig string
 	// Images are tar files to load.
@@ -67,6 +69,7 @@ func main() {
 	flag.StringVar(&n.Dir, "dir", "", "the folder for sockets and logs")
 	flag.StringVar(&assets, "assets", "", "the folders with the programs, separated by :")
 	flag.StringVar(&n.APIServer, "apiserver", "", "the API server's address on this host, such as 127.0.0.1:6443")
+	flag.StringVar(&n.Service, "service", "", "the address at which pods look for the API server, if they may")
 	flag.StringVar(&n.Kubeconfig, "kubeconfig", "", "the kubelet's kubeconfig")
 	flag.StringVar(&n.DNSKubeconfig, "dns-kubeconfig", "", "CoreDNS's kubeconfig")
 	flag.StringVar(&n.Pause, "pause", "", "the name of the pause image")

@@ -19,6 +19,10 @@ const libDir = "/var/lib"
 
 var privateLibs = []string{"cni", "kubelet"}
 
+// inMemory are the options of a folder in memory. Pods may ask for more storage
+// than the machine has memory; they do not use it.
+const inMemory = "mode=0755,size=64g"
+
 // stateDir holds all other state of the node's programs. It is below a private
 // folder, so it exists inside only and goes with the node.
 const stateDir = "/run/node"
@@ -43,7 +47,7 @@ func mountAll() error {
 		return err
 	}
 	for _, dir := range privateDirs {
-		if err := mountAt("tmpfs", dir, "mode=0755"); err != nil {
+		if err := mountAt("tmpfs", dir, inMemory); err != nil {
 			return err
 		}
 	}
@@ -64,7 +68,7 @@ func mountLib() error {
 	if err := unix.Mount(libDir, host, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("failed to bind %s: %w", libDir, err)
 	}
-	if err := mountAt("tmpfs", libDir, "mode=0755"); err != nil {
+	if err := mountAt("tmpfs", libDir, inMemory); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(host)

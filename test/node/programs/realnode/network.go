@@ -25,7 +25,7 @@ const (
 
 // bringUpNetwork gives the node an address. Pods get theirs, and a cable each
 // to the node, from CNI plugins.
-func bringUpNetwork() error {
+func bringUpNetwork(n *node) error {
 	loopback, err := netlink.LinkByName("lo")
 	if err != nil {
 		return fmt.Errorf("failed to find the loopback device: %w", err)
@@ -33,12 +33,23 @@ func bringUpNetwork() error {
 	if err := netlink.LinkSetUp(loopback); err != nil {
 		return fmt.Errorf("failed to bring up the loopback device: %w", err)
 	}
-	address, err := netlink.ParseAddr(nodeAddress + "/32")
-	if err != nil {
-		return err
+	addresses := []string{nodeAddress}
+	if n.Service != "" {
+		// What kube-proxy would do for the one Service with an address.
+		host, _, err := net.SplitHostPort(n.Service)
+		if err != nil {
+			return err
+		}
+		addresses = append(addresses, host)
 	}
-	if err := netlink.AddrAdd(loopback, address); err != nil {
-		return fmt.Errorf("failed to give the node an address: %w", err)
+	for _, text := range addresses {
+		address, err := netlink.ParseAddr(text + "/32")
+		if err != nil {
+			return err
+		}
+		if err := netlink.AddrAdd(loopback, address); err != nil {
+			return fmt.Errorf("failed to give the node an address: %w", err)
+		}
 	}
 	return nil
 }
@@ -54,12 +65,17 @@ func tryCable() error {
 
 // join opens the node's ends of the tunnels.
 func join(n *node) error {
-	// The same address as on the host, for which the certificate is.
-	apiserver, err := net.Listen("tcp", n.APIServer)
-	if err != nil {
-		return fmt.Errorf("failed to listen for the API server: %w", err)
+	// The first is the same address as on the host, for which the certificate is.
+	for _, address := range []string{n.APIServer, n.Service} {
+		if address == "" {
+			continue
+		}
+		apiserver, err := net.Listen("tcp", address)
+		if err != nil {
+			return fmt.Errorf("failed to listen for the API server: %w", err)
+		}
+		go forward(apiserver, "unix", filepath.Join(n.Dir, uplinkSocket))
 	}
-	go forward(apiserver, "unix", filepath.Join(n.Dir, uplinkSocket))
 	downlink, err := listen(filepath.Join(n.Dir, downlinkSocket))
 	if err != nil {
 		return err

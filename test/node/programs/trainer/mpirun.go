@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,7 +38,7 @@ func mpirun(ctx context.Context, command []string) error {
 	if err != nil {
 		return err
 	}
-	signer, err := readKey()
+	run, err := transport()
 	if err != nil {
 		return err
 	}
@@ -62,7 +63,7 @@ func mpirun(ctx context.Context, command []string) error {
 	for i, s := range slots {
 		line := append(append([]string{}, command...),
 			"-mpi-at="+at, "-mpi-rank="+strconv.Itoa(s.rank), "-mpi-world="+strconv.Itoa(len(slots)))
-		group.Go(func() { outputs[i], failures[i] = remote(ctx, signer, s.host, strings.Join(line, " ")) })
+		group.Go(func() { outputs[i], failures[i] = run(ctx, s.host, strings.Join(line, " ")) })
 	}
 	group.Wait()
 	for i, s := range slots {
@@ -73,6 +74,10 @@ func mpirun(ctx context.Context, command []string) error {
 		if errors.As(err, &status) {
 			return exit(status.ExitStatus())
 		}
+		var ended *exec.ExitError
+		if errors.As(err, &ended) && ended.ExitCode() > 0 {
+			return exit(ended.ExitCode())
+		}
 		return err
 	}
 	var last []string
@@ -82,6 +87,24 @@ func mpirun(ctx context.Context, command []string) error {
 	}
 	say(strings.Join(last, "\n"))
 	return nil
+}
+
+// transport returns what runs a command line on a host and gives its output: the
+// agent that is set, a program that is called as ssh would be, or ssh.
+func transport() (func(ctx context.Context, host, line string) (string, error), error) {
+	for _, variable := range []string{"OMPI_MCA_plm_rsh_agent", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "HYDRA_LAUNCHER_EXEC"} {
+		if agent := os.Getenv(variable); agent != "" {
+			return func(ctx context.Context, host, line string) (string, error) {
+				output, err := exec.CommandContext(ctx, agent, host, line).CombinedOutput()
+				return string(output), err
+			}, nil
+		}
+	}
+	signer, err := readKey()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, host, line string) (string, error) { return remote(ctx, signer, host, line) }, nil
 }
 
 // readSlots reads the hostfile in the form of the implementation that is set up.
