@@ -21,6 +21,7 @@
 //     data.inventory; ordered.go, the map that they are kept in;
 //     inventoryreads.go, inventorypath.go, projection.go, which of their fields;
 //   - ratchet.go, verdict.go: what counts of what they found;
+//   - explain.go, mask.go: how it was found, for offline checks;
 //   - workload.go, devices.go, workloadcall.go, sharedcache.go: the shared
 //     library data.penstock.workload, computed once for all rules. Its Rego
 //     text is the definition, and tests hold these to it.

@@ -24,6 +24,9 @@ type Options struct {
 	Concurrency int
 	// Observer is told of every evaluation.
 	Observer Observer
+	// Explain has every violation carry an Explanation. Rules that find one are
+	// evaluated twice; it is for offline checks.
+	Explain bool
 }
 
 func (o Options) withDefaults() *Options {

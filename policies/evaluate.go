@@ -23,6 +23,8 @@ type finding struct {
 	field   string
 	fix     string
 	warn    bool
+	// explanation is nil unless one was asked for.
+	explanation *Explanation
 }
 
 // evaluation runs the rules of policies on one input. It is for one goroutine.
@@ -44,13 +46,9 @@ func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([
 		cache = &sharedCache{VirtualCache: cache, workload: e.workload}
 	}
 	document := e.in.forPolicy(r.reads, t.parameters)
-	store := noData.store
-	if t.inventory != nil {
-		store = t.inventory
-	}
 	var findings []finding
 	for i := range r.queries {
-		result, err := e.query(ctx, r, &r.queries[i], store, document, cache, cancel)
+		result, err := e.query(ctx, t, &r.queries[i], document, cache, cancel)
 		if err != nil {
 			return nil, err
 		}
@@ -66,10 +64,14 @@ func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([
 	return findings, nil
 }
 
-func (e *evaluation) query(ctx context.Context, r *rule, q *query, store storage.Store, document *ast.Term, cache topdown.VirtualCache, cancel topdown.Cancel) (*ast.Term, error) {
+func (e *evaluation) query(ctx context.Context, t trial, q *query, document *ast.Term, cache topdown.VirtualCache, cancel topdown.Cancel, tracers ...topdown.QueryTracer) (*ast.Term, error) {
+	store := noData.store
+	if t.inventory != nil {
+		store = t.inventory
+	}
 	var result *ast.Term
-	err := topdown.NewQuery(q.body).
-		WithCompiler(r.compiler).
+	prepared := topdown.NewQuery(q.body).
+		WithCompiler(t.policy.rule.compiler).
 		WithQueryCompiler(q.compiler).
 		WithStore(store).
 		WithTransaction(noData.txn).
@@ -77,11 +79,14 @@ func (e *evaluation) query(ctx context.Context, r *rule, q *query, store storage
 		WithTime(e.now).
 		WithVirtualCache(cache).
 		WithMetrics(metrics.NoOp()).
-		WithCancel(cancel).
-		Iter(ctx, func(found topdown.QueryResult) error {
-			result = found[resultVar]
-			return nil
-		})
+		WithCancel(cancel)
+	for _, tracer := range tracers {
+		prepared = prepared.WithQueryTracer(tracer)
+	}
+	err := prepared.Iter(ctx, func(found topdown.QueryResult) error {
+		result = found[resultVar]
+		return nil
+	})
 	return result, err
 }
 

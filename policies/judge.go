@@ -253,7 +253,7 @@ func violation(policy string, action v1.PolicyAction, one finding) Violation {
 	if one.warn && action == v1.ActionDeny {
 		action = v1.ActionWarn
 	}
-	return Violation{Policy: policy, Message: one.message, Field: one.field, Fix: one.fix, Action: action}
+	return Violation{Policy: policy, Message: one.message, Field: one.field, Fix: one.fix, Action: action, Explanation: one.explanation}
 }
 
 // fail records that a policy was not evaluated.

@@ -20,6 +20,8 @@ type Violation struct {
 	Field string
 	// Action is what the violation does to the request.
 	Action v1.PolicyAction
+	// Explanation says how it was found; nil unless Options.Explain.
+	Explanation *Explanation
 }
 
 // String is the violation in one line: fault, fix and policy.
@@ -201,5 +203,5 @@ func (v *Verdict) sort() {
 
 func sortedUnique(violations []Violation) []Violation {
 	slices.SortFunc(violations, compareViolations)
-	return slices.Compact(violations)
+	return slices.CompactFunc(violations, func(a, b Violation) bool { return compareViolations(a, b) == 0 })
 }

@@ -98,7 +98,11 @@ func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
 		}
 		return result{reason: ReasonRuntime, err: err}
 	}
-	return w.ratchet(ctx, t, findings, w.cut.cancel)
+	r = w.ratchet(ctx, t, findings, w.cut.cancel)
+	if w.attempt.judgement.snapshot.limits.Explain && len(findings) > 0 {
+		w.eval.explain(ctx, t, w.cut.cancel, r.findings, r.tolerated)
+	}
+	return r
 }
 
 // cut cancels evaluations at their deadlines and when the request ends. One is

@@ -35,6 +35,8 @@ type Cause struct {
 	// Fix is the part of the message that says what to write instead, where it
 	// is known apart.
 	Fix string
+	// Explanation says how a policy found it, where its engine explains.
+	Explanation *policies.Explanation
 }
 
 // String is the cause in one line.
@@ -154,7 +156,7 @@ func wholeOf(request *admissionv1.AdmissionRequest) string {
 }
 
 func causeOf(violation policies.Violation, at func(string) string) Cause {
-	cause := Cause{Policy: violation.Policy, Fix: violation.Fix}
+	cause := Cause{Policy: violation.Policy, Fix: violation.Fix, Explanation: violation.Explanation}
 	cause.Type, cause.Message = metav1.CauseTypeFieldValueInvalid, violation.String()
 	if violation.Field != "" {
 		cause.Field = at(violation.Field)

@@ -37,6 +37,7 @@ type checkOptions struct {
 	now            string
 	old            []string
 	output         string
+	explain        bool
 }
 
 func newCheckCommand() *cobra.Command {
@@ -81,6 +82,7 @@ one is refused, and 2 if the command line is wrong or an input cannot be read.`,
 	flags.StringVar(&o.now, "now", "", "Time to judge at, in RFC 3339; the present by default.")
 	flags.StringArrayVar(&o.old, "old", nil, "File or folder of objects as they are stored: an object of the same kind, namespace and name is judged as an update; may be repeated.")
 	flags.StringVarP(&o.output, "output", "o", "text", "Format of what is written: text or json.")
+	flags.BoolVar(&o.explain, "explain", false, "Show for what policies find the line of the rule that found it, and the values it looked at.")
 	return cmd
 }
 
@@ -132,7 +134,7 @@ func (o *checkOptions) run(ctx context.Context, stdin io.Reader, stdout, stderr 
 
 // options reads what the flags say of the cluster.
 func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
-	options := check.Options{Namespace: o.namespace, Now: time.Now()}
+	options := check.Options{Namespace: o.namespace, Now: time.Now(), Explain: o.explain}
 	var err error
 	switch {
 	case len(o.files) == 0:
@@ -150,7 +152,7 @@ func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
 	if o.user != "" {
 		options.User = authenticationv1.UserInfo{Username: o.user, Groups: append(slices.Clone(o.groups), "system:authenticated")}
 	}
-	if options.Policies, err = o.loadPolicies(ctx); err != nil {
+	if options.Policies, options.Sources, err = o.loadPolicies(ctx); err != nil {
 		return options, fmt.Errorf("failed to load the policies: %w", err)
 	}
 	namespaces, err := load(o.namespaceFiles)
@@ -163,20 +165,32 @@ func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
 	return options, nil
 }
 
-func (o *checkOptions) loadPolicies(ctx context.Context) ([]*v1.WorkloadPolicy, error) {
+// loadPolicies gives the policies in force and where they are written.
+func (o *checkOptions) loadPolicies(ctx context.Context) ([]*v1.WorkloadPolicy, map[string]check.Source, error) {
 	switch {
 	case len(o.policies) == 0:
-		return library.Policies()
+		return libraryPolicies()
 	case slices.Equal(o.policies, []string{noPolicies}):
-		return nil, nil
+		return nil, nil, nil
 	case slices.Contains(o.policies, noPolicies):
-		return nil, errors.New("none stands alone; to read a file of that name write ./none")
+		return nil, nil, errors.New("none stands alone; to read a file of that name write ./none")
 	}
 	objects, err := load(o.policies)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return check.Policies(ctx, objects)
+	loaded, err := check.Policies(ctx, objects)
+	return loaded, check.Sources(objects), err
+}
+
+// libraryPolicies gives the library's, under their paths in the source tree.
+func libraryPolicies() ([]*v1.WorkloadPolicy, map[string]check.Source, error) {
+	loaded, err := library.Policies()
+	sources := map[string]check.Source{}
+	for _, policy := range loaded {
+		sources[policy.Name] = check.Source{File: "policies/library/" + policy.Name + "/policy.rego"}
+	}
+	return loaded, sources, err
 }
 
 func (o *checkOptions) store(ctx context.Context, checker *check.Checker) error {

@@ -6,6 +6,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,6 +61,11 @@ func TestCheck(t *testing.T) {
 			"--user", "mallory", "--group", "team", "--now", "2031-06-01T00:00:00Z"}, want: 1},
 		"policies-warn": {args: []string{"-f", "good.yaml", "--policies", "policies.yaml", "--namespace-file", "namespaces.yaml",
 			"--user", "ada", "--now", "2030-06-01T00:00:00Z"}},
+		"explain": {args: []string{"-f", "good.yaml", "--explain", "--policies", "policies.yaml", "--namespace-file", "namespaces.yaml",
+			"--user", "mallory", "--now", "2031-06-01T00:00:00Z"}, want: 1},
+		"explain-json": {args: []string{"-f", "good.yaml", "--explain", "-o", "json", "--policies", "policies.yaml", "--user", "mallory",
+			"--now", "2031-06-01T00:00:00Z"}, want: 1},
+		"explain-secrets":         {args: []string{"-f", "secrets.yaml", "--explain", "--policies", "secrets-policy.yaml"}, want: 1},
 		"policies-none":           {args: []string{"-f", "faults-v1alpha1.yaml", "--policies", "none"}, want: 1},
 		"policies-broken":         {args: []string{"-f", "good.yaml", "--policies", "workloadpolicy.yaml"}, want: 2},
 		"policies-absent":         {args: []string{"-f", "good.yaml", "--policies", "good.yaml"}, want: 2},
@@ -91,6 +98,28 @@ func TestCheck(t *testing.T) {
 			}
 			compareGolden(t, golden, got)
 		})
+	}
+}
+
+// What is said to be the line of a rule of the library must be that.
+func TestCheckExplainsLibrary(t *testing.T) {
+	got, _ := runCheck(t, nil, "-f", filepath.Join(checkDir, "faults-v1.yaml"), "--explain")
+	found := regexp.MustCompile(`(?m)^    (policies/library/.*\.rego):(\d+): (.*)$`).FindAllStringSubmatch(got, -1)
+	if len(found) == 0 {
+		t.Fatalf("no rule of the library is named:\n%s", got)
+	}
+	for _, match := range found {
+		text, err := os.ReadFile(filepath.Join("..", "..", match[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, err := strconv.Atoi(match[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Split(string(text), "\n"); number > len(lines) || strings.TrimSpace(lines[number-1]) != match[3] {
+			t.Errorf("%s is not line %d of %s", match[3], number, match[1])
+		}
 	}
 }
 

@@ -116,7 +116,7 @@ func (c *Checker) admit(ctx context.Context, s *subject, object Object, content 
 		broken(err)
 		return
 	}
-	result.decided(s.gate.Decide(ctx, request.of(hub)))
+	c.decided(result, s.gate.Decide(ctx, request.of(hub)))
 }
 
 // undecodable says why the API server would not decode an object when asked to

@@ -9,7 +9,8 @@
 //   - foreign.go is the way of an object that only policies judge;
 //   - stored.go makes an update of an object whose stored state is given;
 //   - policies.go reads policies and namespaces;
-//   - report.go and text.go say what was found.
+//   - report.go and text.go say what was found, explain.go how;
+//   - lines.go finds where in a file a field is written.
 package check
 
 import (
@@ -46,6 +47,10 @@ type Options struct {
 	User authenticationv1.UserInfo
 	// Now is the time that policies and exceptions go by.
 	Now time.Time
+	// Explain has faults carry an Explanation, in which Sources tells where
+	// policies are written, by name.
+	Explain bool
+	Sources map[string]Source
 }
 
 // A Checker judges objects one by one. It is for one goroutine.
@@ -77,7 +82,7 @@ func New(options Options) (*Checker, error) {
 			return nil, err
 		}
 	}
-	engine, err := newEngine(options.Policies)
+	engine, err := newEngine(options, options.Policies)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +99,7 @@ func New(options Options) (*Checker, error) {
 	upstream := *checker.own
 	// Most often that is all of them, and compiling takes time.
 	if judging := judgingUpstream(options.Policies); len(judging) < len(options.Policies) {
-		if upstream.Engine, err = newEngine(judging); err != nil {
+		if upstream.Engine, err = newEngine(options, judging); err != nil {
 			return nil, err
 		}
 	}
@@ -118,8 +123,8 @@ func newDefinition(from *apiextensionsv1.CustomResourceDefinition) (*definition,
 	return made, nil
 }
 
-func newEngine(inForce []*penstockv1.WorkloadPolicy) (*policies.Engine, error) {
-	engine := policies.NewEngine(policies.Options{Deadline: policyDeadline})
+func newEngine(options Options, inForce []*penstockv1.WorkloadPolicy) (*policies.Engine, error) {
+	engine := policies.NewEngine(policies.Options{Deadline: policyDeadline, Explain: options.Explain})
 	var errs []error
 	for _, err := range engine.Replace(inForce) {
 		errs = append(errs, err)

@@ -80,7 +80,7 @@ func (c *Checker) checkForeign(ctx context.Context, object Object, manifest unst
 		return
 	}
 	request.Object.Raw = raw
-	result.decided(c.own.DecideFor(ctx, request, ""))
+	c.decided(result, c.own.DecideFor(ctx, request, ""))
 }
 
 func (c *Checker) foreignNamespace(manifest unstructured.Unstructured) string {

@@ -30,6 +30,8 @@ type Object struct {
 	JSON []byte
 	// Repeated says where a key was written twice; the last one is in JSON.
 	Repeated []string
+	// source is the text of the document.
+	source *document
 }
 
 // An Unreadable is a file, or a document of it, that holds no object.
@@ -136,7 +138,7 @@ func Read(file string, text []byte) ([]Object, []*Unreadable) {
 	var objects []Object
 	var faults []*Unreadable
 	for _, document := range documents(text) {
-		object := Object{File: file, Document: document.number}
+		object := Object{File: file, Document: document.number, source: &document}
 		fault := func(err error) {
 			faults = append(faults, &Unreadable{File: file, Document: document.number, Message: err.Error()})
 		}
@@ -217,7 +219,10 @@ func jsonDocuments(text []byte) []document {
 		case err != nil:
 			return nil
 		}
-		found = append(found, document{number: len(found) + 1, text: raw, isJSON: true})
+		start := int(decoder.InputOffset()) - len(raw)
+		found = append(found, document{
+			number: len(found) + 1, text: raw, before: bytes.Count(text[:start], []byte("\n")), isJSON: true,
+		})
 	}
 }
 
@@ -284,7 +289,7 @@ func flatten(object Object) ([]Object, error) {
 		if err != nil {
 			return objects, fmt.Errorf("item %d: %w", i+1, err)
 		}
-		found, err := flatten(Object{File: object.File, Document: object.Document, Item: i + 1, JSON: raw, Repeated: object.Repeated})
+		found, err := flatten(Object{File: object.File, Document: object.Document, Item: i + 1, JSON: raw, Repeated: object.Repeated, source: object.source})
 		if err != nil {
 			return objects, fmt.Errorf("item %d: %w", i+1, err)
 		}

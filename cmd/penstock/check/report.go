@@ -57,6 +57,8 @@ type Fault struct {
 	// one that found the fault, where there is one.
 	Fix    string `json:"fix,omitempty"`
 	Policy string `json:"policy,omitempty"`
+	// Explanation says how a policy found it, where that was asked for.
+	Explanation *Explanation `json:"explanation,omitempty"`
 }
 
 // NotEvaluated is a policy that says nothing, and why.
@@ -111,9 +113,9 @@ func (r *Result) refuse(reason metav1.StatusReason, faults ...Fault) {
 }
 
 // decided records what a gate said.
-func (r *Result) decided(decision webhooks.Decision) {
+func (c *Checker) decided(r *Result, decision webhooks.Decision) {
 	for _, warning := range decision.Warnings {
-		r.Warnings = append(r.Warnings, faultOf(warning))
+		r.Warnings = append(r.Warnings, c.faultOf(warning))
 	}
 	for _, policy := range decision.NotEvaluated {
 		r.NotEvaluated = append(r.NotEvaluated, NotEvaluated{Policy: policy.Policy, Reason: r.lack(policy.Missing)})
@@ -124,15 +126,18 @@ func (r *Result) decided(decision webhooks.Decision) {
 	}
 	r.refuse(status.Reason)
 	for _, cause := range decision.Causes {
-		r.Faults = append(r.Faults, faultOf(cause))
+		r.Faults = append(r.Faults, c.faultOf(cause))
 	}
 	if len(decision.Causes) == 0 {
 		r.Faults = append(r.Faults, Fault{Message: status.Message})
 	}
 }
 
-func faultOf(cause webhooks.Cause) Fault {
-	return Fault{Field: cause.Field, Message: cause.Message, Fix: cause.Fix, Policy: cause.Policy}
+func (c *Checker) faultOf(cause webhooks.Cause) Fault {
+	return Fault{
+		Field: cause.Field, Message: cause.Message, Fix: cause.Fix, Policy: cause.Policy,
+		Explanation: c.explanationOf(cause.Policy, cause.Explanation),
+	}
 }
 
 func (r *Result) lack(missing policies.Missing) string {

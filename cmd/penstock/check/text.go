@@ -23,9 +23,11 @@ func (r Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(out, "%s: %s %s %s\n", at, result.Kind, result.fullName(), result.verdict())
 		for _, fault := range result.Faults {
 			fmt.Fprintf(out, "  %s\n", fault)
+			fault.Explanation.write(out)
 		}
 		for _, warning := range result.Warnings {
 			fmt.Fprintf(out, "  warning: %s\n", warning)
+			warning.Explanation.write(out)
 		}
 		for _, policy := range result.NotEvaluated {
 			fmt.Fprintf(out, "  not evaluated: policy %s: %s\n", policy.Policy, policy.Reason)

@@ -1,0 +1,117 @@
+package check
+
+import (
+	"fmt"
+	"io"
+
+	"go.yaml.in/yaml/v3"
+
+	penstockv1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+// An Explanation says how a policy found a fault. Paths and values are those of
+// the object in v1, which rules see.
+type Explanation struct {
+	// File holds the policy, Line is that of the rule in it; absent where the
+	// text of the Rego is not written line by line.
+	File string `json:"file"`
+	Line int    `json:"line,omitempty"`
+	// RegoLine is the rule's line in spec.rego, Text what it says.
+	RegoLine int    `json:"regoLine"`
+	Text     string `json:"text"`
+	// Inputs are the paths that the rule reads, Variables what it and the
+	// policy's other rules had computed.
+	Inputs    []Input    `json:"inputs"`
+	Variables []Variable `json:"variables"`
+}
+
+// An Input is a path of the input and its value, as Rego writes it.
+type Input struct {
+	Path  string `json:"path"`
+	Value string `json:"value"`
+}
+
+// A Variable is a variable, or a rule without arguments, and its value, as Rego
+// writes it.
+type Variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// A Source is where the Rego of a policy is written.
+type Source struct {
+	File string
+	// Before is how many lines of the file come before the Rego's first, -1
+	// where the lines of the one are not those of the other.
+	Before int
+}
+
+// Sources finds where the policies among objects are written, by name.
+func Sources(objects []Object) map[string]Source {
+	found := map[string]Source{}
+	for _, object := range objects {
+		content, err := decode(object.JSON)
+		if err != nil || content["kind"] != penstockv1.WorkloadPolicyKind {
+			continue
+		}
+		metadata, _ := content["metadata"].(map[string]any)
+		if name, _ := metadata["name"].(string); name != "" {
+			found[name] = object.regoSource()
+		}
+	}
+	return found
+}
+
+func (o Object) regoSource() Source {
+	source := Source{File: o.File, Before: -1}
+	if o.source == nil {
+		return source
+	}
+	if text, _ := o.lookup([]string{"spec", "rego"}); text != nil && text.Style&yaml.LiteralStyle != 0 {
+		source.Before = o.source.before + text.Line // that of the bar
+	}
+	return source
+}
+
+// explanationOf says in which file a policy's explanation is.
+func (c *Checker) explanationOf(policy string, from *policies.Explanation) *Explanation {
+	if from == nil {
+		return nil
+	}
+	source, known := c.options.Sources[policy]
+	if !known {
+		source = Source{File: "spec.rego", Before: -1}
+	}
+	made := &Explanation{
+		File: source.File, RegoLine: from.Line, Text: from.Text, Inputs: []Input{}, Variables: []Variable{},
+	}
+	if source.Before >= 0 {
+		made.Line = source.Before + from.Line
+	}
+	for _, one := range from.Inputs {
+		made.Inputs = append(made.Inputs, Input{Path: one.Name, Value: one.Value})
+	}
+	for _, one := range from.Variables {
+		made.Variables = append(made.Variables, Variable{Name: one.Name, Value: one.Value})
+	}
+	return made
+}
+
+// write writes the explanation below its fault.
+func (e *Explanation) write(w io.Writer) {
+	if e == nil {
+		return
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(w, "    %s:%d: %s\n", e.File, e.Line, e.Text)
+	} else {
+		fmt.Fprintf(w, "    %s, line %d of spec.rego: %s\n", e.File, e.RegoLine, e.Text)
+	}
+	for _, one := range e.Inputs {
+		fmt.Fprintf(w, "      %s = %s\n", one.Path, one.Value)
+	}
+	for _, one := range e.Variables {
+		fmt.Fprintf(w, "      %s = %s\n", one.Name, one.Value)
+	}
+}
