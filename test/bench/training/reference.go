@@ -55,12 +55,33 @@ func (b *bench) reference(ctx context.Context, namespace string, n int) (float64
 	if err != nil {
 		return 0, err
 	}
-	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Service{}} {
-		if err := b.client.DeleteAllOf(ctx, kind, client.InNamespace(namespace), client.GracePeriodSeconds(0)); err != nil {
-			return 0, fmt.Errorf("failed to delete children: %w", err)
+	return took, b.clear(ctx, namespace)
+}
+
+// clear deletes the pods and services of a namespace. It does so one by one: a
+// loaded API server does not come to the end of a collection in time.
+func (b *bench) clear(ctx context.Context, namespace string) error {
+	var pods corev1.PodList
+	var services corev1.ServiceList
+	var all []client.Object
+	for _, list := range []client.ObjectList{&pods, &services} {
+		if err := b.client.List(ctx, list, client.InNamespace(namespace), fromMemory); err != nil {
+			return fmt.Errorf("failed to list children: %w", err)
 		}
 	}
-	return took, b.gone(ctx, namespace)
+	for i := range pods.Items {
+		all = append(all, &pods.Items[i])
+	}
+	for i := range services.Items {
+		all = append(all, &services.Items[i])
+	}
+	err := inParallel(ctx, len(all), func(i int) error {
+		return client.IgnoreNotFound(b.client.Delete(ctx, all[i], client.GracePeriodSeconds(0)))
+	})
+	if err != nil {
+		return fmt.Errorf("failed to delete children: %w", err)
+	}
+	return b.gone(ctx, namespace)
 }
 
 // childrenOf returns the services and pods that a job has, as nobody's.
