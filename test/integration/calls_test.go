@@ -68,7 +68,7 @@ func admissionReview(kind, resource, object string) string {
 	return fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"the-uid",
 "kind":{"group":"penstock.dev","version":"v1","kind":%[1]q},"resource":{"group":"penstock.dev","version":"v1","resource":%[2]q},
 "requestKind":{"group":"penstock.dev","version":"v1","kind":%[1]q},"requestResource":{"group":"penstock.dev","version":"v1","resource":%[2]q},
-"operation":"CREATE","namespace":"default","name":"asked","userInfo":{"username":"somebody"},"object":%[3]s}}`, kind, resource, object)
+"operation":"CREATE","namespace":"default","name":"asked","userInfo":{"username":"somebody","groups":["system:masters"]},"object":%[3]s}}`, kind, resource, object)
 }
 
 func conversionReview(desired, objects string) string {

@@ -93,6 +93,8 @@ var _ = Describe("an MPI job", func() {
 		shows(ctx, ns, "taken", &job, HaveField("Status.Conditions", ContainElement(And(
 			HaveField("Reason", v1.ChildNotOwnedReason), HaveField("Message", ContainSubstring("Secret taken-ssh"))))))
 		shows(ctx, ns, "taken-ssh", &corev1.Secret{}, HaveField("Data", HaveKeyWithValue("password", []byte("x"))))
+		// It would be tried again and again while others count writes.
+		mustKubectl(ctx, "", "delete", "-n", ns, "trainingjob", "taken")
 	})
 
 	It("gives its launcher the right to exec into its workers alone, over transport Exec", func(ctx context.Context) {
