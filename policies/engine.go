@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
@@ -62,6 +64,8 @@ type entry struct {
 	generation int64
 	digest     string
 	err        *CompileError
+	// uid tells apart policies that had the same name.
+	uid types.UID
 }
 
 // NewEngine returns an engine without policies.
@@ -106,6 +110,7 @@ func (e *Engine) Remove(name string) {
 	}
 	delete(e.entries, name)
 	e.publish()
+	e.limits.Observer.Removed(name)
 }
 
 // Replace makes policies the whole set, in one step. It returns the faults of
@@ -120,8 +125,14 @@ func (e *Engine) Replace(policies []*v1.WorkloadPolicy) map[string]error {
 			faults[name] = next.err
 		}
 	}
+	before := e.entries
 	e.entries = entries
 	e.publish()
+	for name := range before {
+		if entries[name] == nil {
+			e.limits.Observer.Removed(name)
+		}
+	}
 	return faults
 }
 
@@ -152,7 +163,7 @@ func (e *Engine) compileAll(policies []*v1.WorkloadPolicy) map[string]*entry {
 
 // newEntry compiles a policy unless its spec is the one compiled before.
 func newEntry(last *entry, policy *v1.WorkloadPolicy) *entry {
-	next := &entry{generation: policy.Generation, digest: specDigest(&policy.Spec)}
+	next := &entry{uid: policy.UID, generation: policy.Generation, digest: specDigest(&policy.Spec)}
 	if last != nil && last.digest == next.digest {
 		next.err = last.err
 		next.inForce = last.inForce

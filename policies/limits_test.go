@@ -31,6 +31,8 @@ type outcomes struct {
 	last map[string]policies.Outcome
 }
 
+func (*outcomes) Removed(string) {}
+
 func (o *outcomes) Evaluated(policy string, outcome policies.Outcome, _ time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

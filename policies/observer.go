@@ -18,8 +18,13 @@ const (
 type Observer interface {
 	// Evaluated reports one policy judged for one request.
 	Evaluated(policy string, outcome Outcome, took time.Duration)
+	// Removed reports that a policy is no longer in force. A request that had
+	// begun may still be judged by it.
+	Removed(policy string)
 }
 
 type noObserver struct{}
 
 func (noObserver) Evaluated(string, Outcome, time.Duration) {}
+
+func (noObserver) Removed(string) {}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
@@ -28,6 +29,8 @@ type Snapshot struct {
 // PolicyState says what of a policy is in force.
 type PolicyState struct {
 	Name string
+	// UID is that of the policy that the engine was given last by that name.
+	UID types.UID
 	// Generation is the newest one that the engine was given, and Err, a
 	// *CompileError, what is wrong with it.
 	Generation int64
@@ -63,7 +66,7 @@ func newSnapshot(entries []*entry, inForce []*Policy, engine *Engine) *Snapshot 
 	s := &Snapshot{limits: engine.limits, slots: engine.slots, inventory: engine.inventory, entries: map[Entry]bool{}}
 	sum := sha256.New()
 	for _, e := range entries {
-		state := PolicyState{Name: e.inForce.name, Generation: e.generation}
+		state := PolicyState{Name: e.inForce.name, UID: e.uid, Generation: e.generation}
 		if e.err != nil {
 			state.Err = e.err
 		}

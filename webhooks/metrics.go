@@ -54,3 +54,9 @@ func (PolicyMetrics) Evaluated(policy string, outcome policies.Outcome, took tim
 	policyEvaluations.WithLabelValues(policy, string(outcome)).Inc()
 	policyDuration.WithLabelValues(policy).Observe(took.Seconds())
 }
+
+// Removed drops the series of a policy that is gone.
+func (PolicyMetrics) Removed(policy string) {
+	policyEvaluations.DeletePartialMatch(prometheus.Labels{"policy": policy})
+	policyDuration.DeletePartialMatch(prometheus.Labels{"policy": policy})
+}

@@ -386,4 +386,16 @@ const (
 	WorkloadPolicyExcludedReason            = "Excluded"
 	WorkloadPolicyConfigurationFailedReason = "ConfigurationFailed"
 	WorkloadPolicyPendingReason             = "Pending"
+
+	// WorkloadPolicyInventorySyncedCondition is there for policies that name an
+	// inventory, and True when all objects of its kinds are there to be read;
+	// otherwise requests are answered by the failure policy. Reasons for True:
+	// Synced. For False: Syncing, KindNotServed, Forbidden, Failed.
+	WorkloadPolicyInventorySyncedCondition = "InventorySynced"
+
+	WorkloadPolicyInventorySyncedReason    = "Synced"
+	WorkloadPolicyInventorySyncingReason   = "Syncing"
+	WorkloadPolicyKindNotServedReason      = "KindNotServed"
+	WorkloadPolicyInventoryForbiddenReason = "Forbidden"
+	WorkloadPolicyInventoryFailedReason    = "Failed"
 )

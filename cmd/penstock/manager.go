@@ -272,6 +272,7 @@ func (o *managerOptions) serve(ctx context.Context, mgr ctrl.Manager, source cer
 	checks := map[string]func(*http.Request) error{
 		"webhooks":     mgr.GetWebhookServer().StartedChecker(),
 		"policies":     loader.Check,
+		"inventory":    loader.Inventory().Check,
 		"certificates": func(*http.Request) error { return orError(source.Healthy(), "there is no serving certificate yet") },
 		"ca-bundle": func(*http.Request) error {
 			return orError(source.Accepted(), "the CA bundle is not written everywhere yet")

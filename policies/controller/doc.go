@@ -10,6 +10,8 @@
 //     kinds that are, by the pure readkinds.go;
 //   - preview.go: what a policy would mean for stored objects, for its author;
 //     counted and put into words by the pure tally.go;
+//   - inventory.go: every replica keeps the objects that policies read at those of
+//     the cluster; inventorymetrics.go counts them;
 //   - stored.go: how stored objects are judged, and which kinds;
 //   - status.go: the leader writes into each policy what became of it.
 //

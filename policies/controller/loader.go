@@ -9,10 +9,12 @@ import (
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -27,22 +29,34 @@ import (
 type Loader struct {
 	client client.Client
 	engine *policies.Engine
-	loaded atomic.Bool
+	// changed is called after each change of the engine; nil for nobody.
+	changed   func()
+	inventory *Inventory
+	loaded    atomic.Bool
 	// mu is held from reading the cache to changing the engine, so that what was
 	// read later is what stays.
 	mu sync.Mutex
 }
 
 // Setup adds to a manager what keeps an engine at the cluster's policies, what
-// keeps the webhook configuration at what they match, and what writes their
-// status.
+// keeps the webhook configuration at what they match, what keeps their inventory,
+// and what writes their status.
 func Setup(mgr ctrl.Manager, engine *policies.Engine, rules RulesOptions) (*Loader, error) {
-	loader := &Loader{client: mgr.GetClient(), engine: engine}
+	live, err := dynamic.NewForConfig(mgr.GetConfig())
+	if err != nil {
+		return nil, fmt.Errorf("failed to make the client of the inventory: %w", err)
+	}
+	inventory := newInventory(engine, live, mgr.GetRESTMapper())
+	if err := mgr.Add(inventory); err != nil {
+		return nil, fmt.Errorf("failed to add the inventory: %w", err)
+	}
+	metrics.Registry.MustRegister(inventory)
+	loader := &Loader{client: mgr.GetClient(), engine: engine, changed: inventory.follow, inventory: inventory}
 	if err := mgr.Add(loader); err != nil {
 		return nil, fmt.Errorf("failed to add the policy loader: %w", err)
 	}
 	everyReplica := false
-	err := ctrl.NewControllerManagedBy(mgr).
+	err = ctrl.NewControllerManagedBy(mgr).
 		Named("policy-loader").
 		For(&v1.WorkloadPolicy{}).
 		WithOptions(controller.Options{NeedLeaderElection: &everyReplica}).
@@ -51,7 +65,7 @@ func Setup(mgr ctrl.Manager, engine *policies.Engine, rules RulesOptions) (*Load
 		return nil, fmt.Errorf("failed to set up the policy loader: %w", err)
 	}
 	known, changed := &coverages{}, make(chan event.GenericEvent)
-	err = setupStatus(mgr, &status{client: mgr.GetClient(), engine: engine, coverages: known}, changed)
+	err = setupStatus(mgr, &status{client: mgr.GetClient(), engine: engine, coverages: known, inventory: inventory}, changed)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +96,18 @@ func (l *Loader) Start(ctx context.Context) error {
 		log.Info("Policy does not compile and answers by its failure policy", "WorkloadPolicy", name, "fault", err.Error())
 	}
 	l.loaded.Store(true)
+	l.tell()
 	log.Info("Policies loaded", "count", len(all), "digest", l.engine.Snapshot().Digest())
 	return nil
+}
+
+// Inventory is what keeps the objects that the policies read.
+func (l *Loader) Inventory() *Inventory { return l.inventory }
+
+func (l *Loader) tell() {
+	if l.changed != nil {
+		l.changed()
+	}
 }
 
 // NeedLeaderElection is false: every replica judges requests.
@@ -106,6 +130,7 @@ func (l *Loader) Check(*http.Request) error {
 func (l *Loader) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer l.tell()
 	var policy v1.WorkloadPolicy
 	err := l.client.Get(ctx, request.NamespacedName, &policy)
 	switch {

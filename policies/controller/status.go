@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -33,6 +35,7 @@ type status struct {
 	client    client.Client
 	engine    *policies.Engine
 	coverages *coverages
+	inventory *Inventory
 }
 
 func setupStatus(mgr ctrl.Manager, s *status, changed <-chan event.GenericEvent) error {
@@ -40,6 +43,7 @@ func setupStatus(mgr ctrl.Manager, s *status, changed <-chan event.GenericEvent)
 		Named("policy-status").
 		For(&v1.WorkloadPolicy{}).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(s.inventory.changed, &handler.EnqueueRequestForObject{})).
 		Complete(s)
 	if err != nil {
 		return fmt.Errorf("failed to set up the status of policies: %w", err)
@@ -54,8 +58,9 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	state := s.state(policy.Name)
-	if state.Generation != policy.Generation {
-		// The loader has not come to this generation yet.
+	if state.Generation != policy.Generation || state.UID != policy.UID {
+		// The loader has not come to this generation yet, or not to this policy
+		// after another one of its name.
 		return reconcile.Result{RequeueAfter: loaderLag}, nil
 	}
 	wanted := policy.DeepCopy()
@@ -68,13 +73,46 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		}
 		apimeta.SetStatusCondition(&wanted.Status.Conditions, enforced(&policy, state, coverage, confirmed, fault))
 	}
+	result := s.addInventory(&policy, wanted)
 	if equality.Semantic.DeepEqual(policy.Status, wanted.Status) {
-		return reconcile.Result{}, nil
+		return result, nil
 	}
 	if err := s.client.Status().Patch(ctx, wanted, client.MergeFrom(&policy)); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("failed to write the status of the policy: %w", err))
 	}
-	return reconcile.Result{}, nil
+	return result, nil
+}
+
+// addInventory adds the condition of the inventory, for policies that read one.
+// One that says that something is missing is looked at again.
+func (s *status) addInventory(policy, wanted *v1.WorkloadPolicy) reconcile.Result {
+	if len(policy.Spec.Inventory) == 0 {
+		apimeta.RemoveStatusCondition(&wanted.Status.Conditions, v1.WorkloadPolicyInventorySyncedCondition)
+		return reconcile.Result{}
+	}
+	kind, state := s.inventory.stateOf(policy)
+	apimeta.SetStatusCondition(&wanted.Status.Conditions, inventorySyncedCondition(policy, kind, state))
+	if state.synced {
+		return reconcile.Result{}
+	}
+	return reconcile.Result{RequeueAfter: inventoryRetry}
+}
+
+// inventorySyncedCondition says whether a policy has the objects that it reads;
+// state is that of the first kind that is missing.
+func inventorySyncedCondition(policy *v1.WorkloadPolicy, kind schema.GroupVersionKind, state inventoryState) metav1.Condition {
+	condition := metav1.Condition{
+		Type: v1.WorkloadPolicyInventorySyncedCondition, Status: metav1.ConditionTrue, ObservedGeneration: policy.Generation,
+		Reason: v1.WorkloadPolicyInventorySyncedReason, Message: "All objects that the rule reads are there.",
+	}
+	if state.synced {
+		return condition
+	}
+	apiVersion, name := kind.ToAPIVersionAndKind()
+	condition.Status, condition.Reason = metav1.ConditionFalse, cmp.Or(state.reason, v1.WorkloadPolicyInventorySyncingReason)
+	condition.Message = shorten(fmt.Sprintf("The objects of kind %s (%s) are not there: %s. Requests are answered by the failure policy.",
+		name, apiVersion, cmp.Or(state.message, "they are being read")), maxMessage)
+	return condition
 }
 
 func (s *status) state(name string) policies.PolicyState {
