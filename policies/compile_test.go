@@ -30,6 +30,30 @@ func TestCompile(t *testing.T) {
 		"the shared library from Rego v0": {
 			policy: policy("p", "package p\nimport data.penstock.workload\nviolation[x] { x := workload.roles[_].name }"),
 		},
+		"libs of either version": {
+			policy: policy("p", "package p\nimport data.lib.a\nviolation contains msg if msg := a.f(input.object)", libs(
+				"package lib.a\nimport data.lib.b.c\nf(x) = y { y := c.g(x) }", "package lib.b.c\ng(x) := x.name if true")),
+		},
+		"faults of libs have their place": {
+			policy: policy("p", "package p\nviolation contains x if true", libs("package lib.a\n\nf(x) := y if true\n")),
+			want: []string{
+				"spec.rego: 2:20: rego_unsafe_var_error: var x is unsafe",
+				"spec.libs[0]: 3:9: rego_unsafe_var_error: var y is unsafe",
+			},
+		},
+		"libs stay below lib": {
+			policy: policy("p", "package p\nviolation contains \"x\" if data.lib.a.y", libs("package p\nviolation contains 1 if true", "package lib.a\ny := }", "package lib\n")),
+			want: []string{
+				"spec.libs[0]: 1:1: rego_compile_error: package p is not below lib: call it lib.p",
+				"spec.libs[1]: 2:6: rego_parse_error: unexpected } token",
+				"spec.libs[1]: 2:6: rego_parse_error: unexpected } token: expected rule value term",
+				"spec.libs[2]: 1:1: rego_compile_error: package lib is not below lib: call it lib.lib",
+			},
+		},
+		"a builtin is forbidden in libs, too": {
+			policy: policy("p", "package p\nviolation contains \"x\" if data.lib.a.y", libs("package lib.a\ny if opa.runtime()")),
+			want:   []string{"spec.libs[0]: 2:6: rego_type_error: builtin opa.runtime is not allowed in a policy"},
+		},
 		"a parse error has line and column": {
 			policy: policy("p", "package p\n\nviolation contains msg if {\n  msg := \n}\n"),
 			want:   []string{"spec.rego: 5:1: rego_parse_error: unexpected } token"},

@@ -15,12 +15,14 @@ type CompileError struct {
 	Policy string
 	// Spec are the faults outside spec.rego.
 	Spec field.ErrorList
-	// Rego are the faults in spec.rego, in the order of their places.
+	// Rego are the faults in spec.rego and spec.libs, in the order of their places.
 	Rego []RegoFault
 }
 
-// RegoFault is a fault at a place in the text of spec.rego.
+// RegoFault is a fault at a place in the text of spec.rego or of one of spec.libs.
 type RegoFault struct {
+	// Lib counts spec.libs from 1; 0 is spec.rego.
+	Lib int
 	// Line and Column count from 1.
 	Line   int
 	Column int
@@ -29,7 +31,15 @@ type RegoFault struct {
 	Message string
 }
 
-// String is the fault as spec.rego's users see it: line:column: code: message.
+// path is the field that holds the text.
+func (f RegoFault) path() *field.Path {
+	if f.Lib > 0 {
+		return field.NewPath("spec", "libs").Index(f.Lib - 1)
+	}
+	return field.NewPath("spec", "rego")
+}
+
+// String is the fault as its users see it: line:column: code: message.
 func (f RegoFault) String() string {
 	return fmt.Sprintf("%d:%d: %s: %s", f.Line, f.Column, f.Code, f.Message)
 }
@@ -41,7 +51,7 @@ func (e *CompileError) Error() string {
 		lines = append(lines, fault.Error())
 	}
 	for _, fault := range e.Rego {
-		lines = append(lines, "spec.rego: "+fault.String())
+		lines = append(lines, fault.path().String()+": "+fault.String())
 	}
 	return strings.Join(lines, "\n")
 }
@@ -50,7 +60,7 @@ func (e *CompileError) Error() string {
 func (e *CompileError) ErrorList() field.ErrorList {
 	list := append(field.ErrorList(nil), e.Spec...)
 	for _, fault := range e.Rego {
-		list = append(list, field.Invalid(field.NewPath("spec", "rego"), field.OmitValueType{}, fault.String()))
+		list = append(list, field.Invalid(fault.path(), field.OmitValueType{}, fault.String()))
 	}
 	return list
 }
@@ -70,6 +80,7 @@ func regoFaults(err error) []RegoFault {
 		fault := RegoFault{Line: 1, Column: 1, Code: one.Code, Message: explainBuiltin(one.Message)}
 		if one.Location != nil && one.Location.Row > 0 {
 			fault.Line, fault.Column = one.Location.Row, max(one.Location.Col, 1)
+			fault.Lib = libOf(one.Location.File)
 		}
 		faults = append(faults, fault)
 	}

@@ -32,6 +32,10 @@ func parameters(raw string) func(*v1.WorkloadPolicySpec) {
 	return func(spec *v1.WorkloadPolicySpec) { spec.Parameters = &runtime.RawExtension{Raw: []byte(raw)} }
 }
 
+func libs(texts ...string) func(*v1.WorkloadPolicySpec) {
+	return func(spec *v1.WorkloadPolicySpec) { spec.Libs = texts }
+}
+
 func action(action v1.PolicyAction) func(*v1.WorkloadPolicySpec) {
 	return func(spec *v1.WorkloadPolicySpec) { spec.Action = action }
 }

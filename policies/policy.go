@@ -89,10 +89,10 @@ func compile(policy *v1.WorkloadPolicy, last *Policy) (*Policy, *CompileError) {
 	}
 	var compiled *rule
 	var errs []RegoFault
-	if last != nil && last.rule != nil && last.rule.text == spec.Rego {
+	if last != nil && last.rule != nil && last.rule.text == spec.Rego && slices.Equal(last.rule.libs, spec.Libs) {
 		compiled = last.rule
 	} else {
-		compiled, errs = compileRule(spec.Rego)
+		compiled, errs = compileRule(spec.Rego, spec.Libs...)
 	}
 	more = p.readInventory(spec.Inventory, compiled, path.Child("inventory"))
 	faults = append(faults, more...)

@@ -28,6 +28,7 @@ var reservedRoots = []string{"penstock", "inventory"}
 // and rules, they cannot collide.
 type rule struct {
 	text     string
+	libs     []string
 	compiler *ast.Compiler
 	queries  []query
 	reads    reads
@@ -45,16 +46,32 @@ type query struct {
 	compiler ast.QueryCompiler
 }
 
-func compileRule(text string) (*rule, []RegoFault) {
-	module, version, faults := parseModule(text)
+func compileRule(text string, libs ...string) (*rule, []RegoFault) {
+	module, version, faults := parseModule(moduleName, text)
+	if faults == nil {
+		faults = checkModule(module)
+	}
+	modules := map[string]*ast.Module{moduleName: module}
+	own := []string{moduleName}
+	shared := faults == nil && importsLibrary(module)
+	for i, text := range libs {
+		name := libName(i)
+		lib, libVersion, more := parseLib(name, text)
+		if more != nil {
+			faults = append(faults, more...)
+			continue
+		}
+		modules[name] = lib
+		own = append(own, name)
+		shared = shared || importsLibrary(lib)
+		if libVersion == ast.RegoV0 {
+			version = ast.RegoV0 // which may call more builtins
+		}
+	}
 	if faults != nil {
 		return nil, faults
 	}
-	if faults := checkModule(module); faults != nil {
-		return nil, faults
-	}
-	modules := map[string]*ast.Module{moduleName: module}
-	r := &rule{text: text, shared: importsLibrary(module)}
+	r := &rule{text: text, libs: libs, shared: shared}
 	if r.shared {
 		maps.Copy(modules, sharedModules())
 	}
@@ -65,8 +82,12 @@ func compileRule(text string) (*rule, []RegoFault) {
 	if r.compiler.Failed() {
 		return nil, sortFaults(regoFaults(r.compiler.Errors))
 	}
-	r.reads = readsOf(r.compiler.Modules[moduleName])
-	r.inventory = inventoryReadsOf([]*ast.Module{r.compiler.Modules[moduleName]})
+	compiled := make([]*ast.Module, len(own))
+	for i, name := range own {
+		compiled[i] = r.compiler.Modules[name]
+		r.reads = r.reads.and(readsOf(compiled[i]))
+	}
+	r.inventory = inventoryReadsOf(compiled)
 	for _, name := range verdictRules {
 		if !defines(module, name) {
 			continue
@@ -80,20 +101,50 @@ func compileRule(text string) (*rule, []RegoFault) {
 	return r, nil
 }
 
+// libName is the file name of one of spec.libs within the compiler, and libOf
+// gives its position, from 1, back.
+func libName(i int) string { return fmt.Sprintf("libs/%d.rego", i+1) }
+
+func libOf(file string) int {
+	lib := 0
+	if _, err := fmt.Sscanf(file, "libs/%d.rego", &lib); err != nil {
+		return 0
+	}
+	return lib
+}
+
+// parseLib parses one of spec.libs, whose package must be below lib: elsewhere
+// it could add to the rule or to the inventory.
+func parseLib(name, text string) (*ast.Module, ast.RegoVersion, []RegoFault) {
+	module, version, faults := parseModule(name, text)
+	if faults != nil {
+		return nil, 0, faults
+	}
+	path := module.Package.Path
+	if root, ok := memberName(path, 1); !ok || root != "lib" || len(path) < 3 {
+		loc := module.Package.Location
+		return nil, 0, []RegoFault{{
+			Lib: libOf(name), Line: loc.Row, Column: loc.Col, Code: ast.CompileErr,
+			Message: fmt.Sprintf("package %s is not below lib: call it lib.%s", strings.TrimPrefix(path.String(), "data."), strings.TrimPrefix(path.String(), "data.")),
+		}}
+	}
+	return module, version, nil
+}
+
 // parseModule parses Rego v1, or v0 when the text is valid as v0 only.
-func parseModule(text string) (*ast.Module, ast.RegoVersion, []RegoFault) {
-	module, err := parseAs(text, ast.RegoV1)
+func parseModule(name, text string) (*ast.Module, ast.RegoVersion, []RegoFault) {
+	module, err := parseAs(name, text, ast.RegoV1)
 	if err == nil {
 		return module, ast.RegoV1, nil
 	}
-	if old, oldErr := parseAs(text, ast.RegoV0); oldErr == nil {
+	if old, oldErr := parseAs(name, text, ast.RegoV0); oldErr == nil {
 		return old, ast.RegoV0, nil
 	}
 	return nil, 0, sortFaults(regoFaults(err))
 }
 
-func parseAs(text string, version ast.RegoVersion) (*ast.Module, error) {
-	return ast.ParseModuleWithOpts(moduleName, text, ast.ParserOptions{
+func parseAs(name, text string, version ast.RegoVersion) (*ast.Module, error) {
+	return ast.ParseModuleWithOpts(name, text, ast.ParserOptions{
 		RegoVersion:  version,
 		Capabilities: capabilitiesOf[version],
 	})
@@ -168,7 +219,7 @@ var sharedModules = sync.OnceValue(func() map[string]*ast.Module {
 
 func sortFaults(faults []RegoFault) []RegoFault {
 	slices.SortFunc(faults, func(a, b RegoFault) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.Lib, b.Lib), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Message, b.Message))
 	})
 	return slices.Compact(faults)
 }

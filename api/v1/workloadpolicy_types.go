@@ -167,6 +167,16 @@ type WorkloadPolicySpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=131072
 	Rego string `json:"rego,omitempty"`
+
+	// libs are more modules for the rule to use, each in a package below lib:
+	// the rule imports package lib.images as data.lib.images. They are the
+	// policy's own; what other policies have under the same name is not seen.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=65536
+	Libs []string `json:"libs,omitempty"`
 }
 
 // PolicyMatch says which requests a policy judges.
