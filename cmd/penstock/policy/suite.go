@@ -1,0 +1,322 @@
+package policy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	penstockv1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/cmd/penstock/check"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+// Suite is a file of kind Suite of test.gatekeeper.sh/v1alpha1: constraints,
+// and objects with what they must say to them.
+type Suite struct {
+	APIVersion string      `json:"apiVersion"`
+	Kind       string      `json:"kind"`
+	Skip       bool        `json:"skip"`
+	Tests      []SuiteTest `json:"tests"`
+}
+
+// SuiteTest is one constraint. Paths are relative to the suite.
+type SuiteTest struct {
+	Name       string      `json:"name"`
+	Template   string      `json:"template"`
+	Constraint string      `json:"constraint"`
+	Expansion  string      `json:"expansion"`
+	Skip       bool        `json:"skip"`
+	Cases      []SuiteCase `json:"cases"`
+}
+
+// SuiteCase is one object, or one AdmissionReview.
+type SuiteCase struct {
+	Name       string           `json:"name"`
+	Object     string           `json:"object"`
+	Inventory  []string         `json:"inventory"`
+	Skip       bool             `json:"skip"`
+	Assertions []SuiteAssertion `json:"assertions"`
+}
+
+// SuiteAssertion counts the violations whose messages match, all without a message.
+type SuiteAssertion struct {
+	// Violations is yes, no or a number; yes when left out.
+	Violations any     `json:"violations"`
+	Message    *string `json:"message"`
+}
+
+// A CaseResult is what became of one case.
+type CaseResult struct {
+	// File is that of the suite.
+	File, Test, Case string
+	// Err is nil when the case passed or was skipped.
+	Err     error
+	Skipped bool
+}
+
+// RunSuites runs all suites in folders and below. It is an error if there is none.
+func RunSuites(ctx context.Context, roots []string) ([]CaseResult, error) {
+	var results []CaseResult
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(file)) {
+				return err
+			}
+			suite, err := ReadSuite(file)
+			if err != nil || suite == nil {
+				return err
+			}
+			for _, result := range suite.Run(ctx, filepath.Dir(file)) {
+				result.File = file
+				results = append(results, result)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("failed to read the suites: %w", err)
+		}
+	}
+	if len(results) == 0 {
+		return nil, errors.New("found no Suite of test.gatekeeper.sh")
+	}
+	return results, nil
+}
+
+// ReadSuite reads a suite; nil when the file is something else.
+func ReadSuite(file string) (*Suite, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var suite Suite
+	if err := yaml.Unmarshal(text, &suite); err != nil || suite.Kind != "Suite" || !strings.HasPrefix(suite.APIVersion, "test.gatekeeper.sh/") {
+		return nil, nil //nolint:nilerr // It is some other file.
+	}
+	return &suite, nil
+}
+
+// Run runs the cases of a suite that was read from a file in a folder.
+func (s *Suite) Run(ctx context.Context, folder string) []CaseResult {
+	var results []CaseResult
+	for _, test := range s.Tests {
+		engine, err := test.engine(folder)
+		for _, one := range test.Cases {
+			result := CaseResult{Test: test.Name, Case: one.Name, Err: err}
+			switch {
+			case s.Skip || test.Skip || one.Skip:
+				result.Err, result.Skipped = nil, true
+			case err == nil:
+				result.Err = one.run(ctx, engine, folder)
+			}
+			results = append(results, result)
+		}
+	}
+	return results
+}
+
+// engine holds the policy of a test.
+func (t *SuiteTest) engine(folder string) (*penstockv1.WorkloadPolicy, error) {
+	if t.Expansion != "" {
+		return nil, errors.New("expansion templates are not supported: test the expanded objects")
+	}
+	var documents []Document
+	for _, file := range []string{t.Template, t.Constraint} {
+		objects, err := objectsIn(folder, file)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			documents = append(documents, Document{Place: file, JSON: object})
+		}
+	}
+	imported := Import(documents, penstockv1.FailurePolicyFail)
+	if err := errors.Join(imported.Errors...); err != nil {
+		return nil, err
+	}
+	if len(imported.Policies) != 1 {
+		return nil, fmt.Errorf("%s holds %d constraints, must be one", t.Constraint, len(imported.Policies))
+	}
+	return imported.Policies[0], nil
+}
+
+// objectsIn reads a file below a folder.
+func objectsIn(folder, file string) ([][]byte, error) {
+	if file == "" || filepath.IsAbs(file) {
+		return nil, fmt.Errorf("path %q must be relative to the suite", file)
+	}
+	objects, unreadable := check.Load([]string{filepath.Join(folder, file)}, false, nil)
+	if len(unreadable) > 0 {
+		return nil, unreadable[0]
+	}
+	var found [][]byte
+	for _, object := range objects {
+		found = append(found, object.JSON)
+	}
+	return found, nil
+}
+
+func (c *SuiteCase) run(ctx context.Context, policy *penstockv1.WorkloadPolicy, folder string) error {
+	objects, err := objectsIn(folder, c.Object)
+	if err != nil {
+		return err
+	}
+	if len(objects) != 1 {
+		return fmt.Errorf("%s holds %d objects, must be one", c.Object, len(objects))
+	}
+	request, err := requestOf(objects[0])
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Object, err)
+	}
+	// A suite says what matches by its objects: all operations are judged.
+	policy = policy.DeepCopy()
+	policy.Spec.MatchConditions = nil // the API server's to evaluate
+	policy.Spec.Match.Operations = []penstockv1.PolicyOperation{request.Operation}
+	engine := policies.NewEngine(policies.Options{Deadline: 30 * time.Second})
+	if err := engine.Set(policy); err != nil {
+		return err
+	}
+	for _, file := range c.Inventory {
+		stored, err := objectsIn(folder, file)
+		if err != nil {
+			return err
+		}
+		for _, object := range stored {
+			if err := engine.Inventory().SetJSON(object); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
+		}
+	}
+	for _, need := range engine.Inventory().Needs() {
+		engine.Inventory().Synced(need.Kind)
+	}
+	verdict := engine.Snapshot().Judge(ctx, request)
+	if len(verdict.Errors) > 0 {
+		return errors.New(verdict.Errors[0].String())
+	}
+	if len(verdict.NotEvaluated) > 0 {
+		return fmt.Errorf("the policy was not evaluated for want of %s", verdict.NotEvaluated[0].Missing)
+	}
+	assertions := c.Assertions
+	if len(assertions) == 0 {
+		return errors.New("there is no assertion")
+	}
+	for _, one := range assertions {
+		if err := one.hold(verdict.Violations); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *SuiteAssertion) hold(violations []policies.Violation) error {
+	matching := len(violations)
+	if a.Message != nil {
+		message, err := regexp.Compile(*a.Message)
+		if err != nil {
+			return fmt.Errorf("assertion: message: %w", err)
+		}
+		matching = 0
+		for _, violation := range violations {
+			if message.MatchString(violation.Message) {
+				matching++
+			}
+		}
+	}
+	holds, want := false, fmt.Sprint(a.Violations)
+	switch wanted := a.Violations.(type) {
+	case nil:
+		holds, want = matching > 0, "yes"
+	case bool:
+		holds = wanted == (matching > 0)
+	case string:
+		holds = wanted == "yes" && matching > 0 || wanted == "no" && matching == 0
+	case float64:
+		holds = int(wanted) == matching
+	}
+	if holds {
+		return nil
+	}
+	var said []string
+	for _, violation := range violations {
+		said = append(said, violation.Message)
+	}
+	return fmt.Errorf("%d violations match, want %s; there are: %q", matching, want, said)
+}
+
+// requestOf is the request that an object, or an AdmissionReview, stands for.
+func requestOf(raw []byte) (policies.Request, error) {
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return policies.Request{}, err
+	}
+	if object.Kind == "AdmissionReview" {
+		var review admissionv1.AdmissionReview
+		if err := json.Unmarshal(raw, &review); err != nil {
+			return policies.Request{}, err
+		}
+		return requestOfReview(review.Request)
+	}
+	gvk := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
+	return policies.Request{
+		Kind:            metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind},
+		Namespace:       object.Namespace,
+		Name:            object.Name,
+		Operation:       penstockv1.OperationCreate,
+		UserKnown:       true,
+		NamespaceLabels: labelsOfName(object.Namespace),
+		Object:          raw,
+		Now:             time.Now(),
+	}, nil
+}
+
+// requestOfReview completes a review as far as the API server would.
+func requestOfReview(review *admissionv1.AdmissionRequest) (policies.Request, error) {
+	if review == nil {
+		return policies.Request{}, errors.New("the AdmissionReview has no request")
+	}
+	switch {
+	case review.Operation == admissionv1.Delete && len(review.OldObject.Raw) == 0:
+		return policies.Request{}, errors.New("the AdmissionReview of a deletion needs request.oldObject")
+	case review.Operation != admissionv1.Delete && len(review.Object.Raw) == 0:
+		return policies.Request{}, errors.New("the AdmissionReview needs request.object")
+	}
+	var object metav1.PartialObjectMetadata
+	raw := review.Object.Raw
+	if len(raw) == 0 {
+		raw = review.OldObject.Raw
+	}
+	if err := json.Unmarshal(raw, &object); err != nil {
+		return policies.Request{}, err
+	}
+	if review.Kind.Kind == "" {
+		gvk := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
+		review.Kind = metav1.GroupVersionKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
+	}
+	if review.Namespace == "" {
+		review.Namespace = object.Namespace
+	}
+	if review.Name == "" {
+		review.Name = object.Name
+	}
+	return policies.FromAdmission(review, time.Now(), labelsOfName(review.Namespace)), nil
+}
+
+// labelsOfName are the labels of a namespace of which only the name is known.
+func labelsOfName(name string) func() (map[string]string, error) {
+	return func() (map[string]string, error) {
+		return map[string]string{"kubernetes.io/metadata.name": name}, nil
+	}
+}
