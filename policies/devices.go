@@ -22,7 +22,7 @@ var resourceLists = [2]*ast.Term{keyLimits, keyRequests}
 
 func (d device) term() *ast.Term {
 	return ast.ObjectTerm(
-		ast.Item(keyRole, d.container.role),
+		ast.Item(keyRole, d.container.role.name),
 		ast.Item(keyPath, ast.StringTerm(d.container.path)),
 		ast.Item(keyName, d.name),
 		ast.Item(keyWritten, listsTerm(d.written)),
@@ -98,12 +98,23 @@ func (w *workload) podTerm(r role) *ast.Term {
 		}
 	}
 	return ast.ObjectTerm(
+		ast.Item(keyClaims, claimsOf(r)),
 		ast.Item(keyRole, r.name),
 		ast.Item(keyReplicas, r.replicas),
 		ast.Item(keyReplicasPath, ast.StringTerm(r.replicasPath)),
 		ast.Item(keyPodPath, ast.StringTerm(r.podPath)),
 		ast.Item(keyDemand, ast.NewTerm(demand)),
 	)
+}
+
+func claimsOf(r role) *ast.Term {
+	claims := 0
+	if list := get(r.pod, "resourceClaims"); list != nil {
+		if array, ok := list.Value.(*ast.Array); ok {
+			claims = array.Len()
+		}
+	}
+	return ast.InternedTerm(claims)
 }
 
 // podDemand is the larger of what runs at the same time: the containers with

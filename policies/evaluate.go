@@ -33,16 +33,20 @@ type evaluation struct {
 	now time.Time
 	// workload are the values of the shared library; nil until a policy needs them.
 	workload *workload
+	guards   guardRun
 }
 
 // run evaluates the rule of one trial. It stops with an error when cancel is cancelled.
 func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([]finding, error) {
 	r := t.policy.rule
+	if r.shared && e.workload == nil {
+		e.workload = newWorkload(e.in.object)
+	}
+	if !e.mayFind(r, t.parameters) {
+		return nil, nil
+	}
 	cache := topdown.NewVirtualCache()
 	if r.shared {
-		if e.workload == nil {
-			e.workload = newWorkload(e.in.object)
-		}
 		cache = &sharedCache{VirtualCache: cache, workload: e.workload}
 	}
 	document := e.in.forPolicy(r.reads, t.parameters)
@@ -62,6 +66,17 @@ func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([
 		}
 	}
 	return findings, nil
+}
+
+// mayFind reports whether a rule has to be run at all.
+func (e *evaluation) mayFind(r *rule, parameters *ast.Term) bool {
+	e.guards.object, e.guards.parameters, e.guards.workload = e.in.object, parameters, e.workload
+	for i := range r.queries {
+		if r.queries[i].guard.mayHold(&e.guards) {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *evaluation) query(ctx context.Context, t trial, q *query, document *ast.Term, cache topdown.VirtualCache, cancel topdown.Cancel, tracers ...topdown.QueryTracer) (*ast.Term, error) {

@@ -44,6 +44,8 @@ type query struct {
 	name     string
 	body     ast.Body
 	compiler ast.QueryCompiler
+	// guard tells that the rule has nothing to say; nil where it cannot.
+	guard *guard
 }
 
 func compileRule(text string, libs ...string) (*rule, []RegoFault) {
@@ -191,7 +193,18 @@ func (r *rule) prepare(pkg ast.Ref, name string) (query, error) {
 	if err != nil {
 		return query{}, err
 	}
-	return query{name: name, body: compiled, compiler: compiler}, nil
+	return query{name: name, body: compiled, compiler: compiler, guard: newGuard(r.named(name))}, nil
+}
+
+// named are the compiled rules of the policy that have a name.
+func (r *rule) named(name string) []*ast.Rule {
+	var rules []*ast.Rule
+	for _, one := range r.compiler.Modules[moduleName].Rules {
+		if ruleName(one) == name {
+			rules = append(rules, one)
+		}
+	}
+	return rules
 }
 
 // importsLibrary reports whether a module mentions data.penstock.

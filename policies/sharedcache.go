@@ -47,7 +47,7 @@ func (c *sharedCache) Get(ref ast.Ref) (*ast.Term, bool) {
 func (c *sharedCache) native(ref ast.Ref) *ast.Term {
 	if function, ok := ref[0].Value.(ast.Ref); ok {
 		if name, ok := workloadRule(function); ok {
-			return callWorkload(name, ref[1:])
+			return c.workload.call(name, ref[1:])
 		}
 		return nil
 	}

@@ -18,6 +18,7 @@ type workload struct {
 	containers    []container
 	devices       []device
 	resourceNames []*ast.Term
+	runs          []run
 
 	// terms are the values that rules have asked for.
 	terms map[string]*ast.Term
@@ -26,11 +27,16 @@ type workload struct {
 // workloadValues are the rules of the shared library that are values and not
 // functions.
 var workloadValues = map[string]func(*workload) *ast.Term{
-	"roles":          func(w *workload) *ast.Term { return listTerm(w.roles, role.term) },
-	"containers":     func(w *workload) *ast.Term { return listTerm(w.containers, container.term) },
-	"devices":        func(w *workload) *ast.Term { return listTerm(w.devices, device.term) },
-	"pods":           func(w *workload) *ast.Term { return listTerm(w.roles, w.podTerm) },
-	"resource_names": func(w *workload) *ast.Term { return ast.SetTerm(w.resourceNames...) },
+	"roles":           func(w *workload) *ast.Term { return listTerm(w.roles, role.term) },
+	"containers":      func(w *workload) *ast.Term { return listTerm(w.containers, container.term) },
+	"devices":         func(w *workload) *ast.Term { return listTerm(w.devices, device.term) },
+	"pods":            func(w *workload) *ast.Term { return listTerm(w.roles, w.podTerm) },
+	"runs":            func(w *workload) *ast.Term { return listTerm(w.runs, run.term) },
+	"resource_names":  func(w *workload) *ast.Term { return ast.SetTerm(w.resourceNames...) },
+	"unsound_devices": (*workload).unsoundDevices,
+	"pods_total":      (*workload).podsTotal,
+	"most_replicas":   (*workload).mostReplicas,
+	"claims_total":    (*workload).claimsTotal,
 }
 
 // newWorkload looks at an object, which may be nil.
@@ -48,15 +54,21 @@ func (w *workload) value(name string) *ast.Term {
 	if !ok {
 		return nil
 	}
-	if !w.found {
-		w.found = true
-		w.findRoles()
-		w.findContainers()
-		w.findDevices()
-	}
+	w.find()
 	term := compute(w)
 	w.terms[name] = term
 	return term
+}
+
+func (w *workload) find() {
+	if w.found {
+		return
+	}
+	w.found = true
+	w.findRoles()
+	w.findRuns()
+	w.findContainers()
+	w.findDevices()
 }
 
 // role is a group of equal pods.
@@ -83,24 +95,29 @@ func (r role) term() *ast.Term {
 }
 
 // place says where a kind of Kubernetes keeps its pod spec.
-type place struct{ owner, pod, replicas string }
+type place struct {
+	owner, pod, replicas string
+	// completions is where jobs say how many pods are to complete.
+	completions string
+}
 
-var controlled = place{"spec", "spec.template.spec", "spec.replicas"}
+var controlled = place{owner: "spec", pod: "spec.template.spec", replicas: "spec.replicas"}
 
 var podPlaces = map[string]place{
-	"Pod":         {"", "spec", "spec.replicas"},
-	"PodTemplate": {"template", "template.spec", "replicas"},
-	"Job":         {"spec", "spec.template.spec", "spec.parallelism"},
+	"Pod":         {owner: "", pod: "spec", replicas: "spec"},
+	"PodTemplate": {owner: "template", pod: "template.spec", replicas: "template"},
+	"Job":         {owner: "spec", pod: "spec.template.spec", replicas: "spec.parallelism", completions: "spec.completions"},
 	"CronJob": {
-		"spec.jobTemplate.spec",
-		"spec.jobTemplate.spec.template.spec",
-		"spec.jobTemplate.spec.parallelism",
+		owner:       "spec.jobTemplate.spec",
+		pod:         "spec.jobTemplate.spec.template.spec",
+		replicas:    "spec.jobTemplate.spec.parallelism",
+		completions: "spec.jobTemplate.spec.completions",
 	},
 	"Deployment":            controlled,
 	"StatefulSet":           controlled,
 	"ReplicaSet":            controlled,
 	"ReplicationController": controlled,
-	"DaemonSet":             controlled,
+	"DaemonSet":             {owner: "spec", pod: "spec.template.spec", replicas: "spec.template"},
 }
 
 func (w *workload) findRoles() {
@@ -117,11 +134,24 @@ func (w *workload) findRoles() {
 		name:         kind,
 		path:         at.owner,
 		spec:         or(get(w.object, at.owner), ast.InternedEmptyObject),
-		replicas:     numberOr(get(w.object, at.replicas), one),
+		replicas:     w.placedReplicas(at),
 		replicasPath: at.replicas,
 		podPath:      at.pod,
 		pod:          or(get(w.object, at.pod), ast.InternedEmptyObject),
 	})
+}
+
+// placedReplicas is one where nothing else is said. Of a job no more pods run
+// than are to complete.
+func (w *workload) placedReplicas(at place) *ast.Term {
+	replicas := numberOr(get(w.object, at.replicas), one)
+	if at.completions == "" {
+		return replicas
+	}
+	if n := get(w.object, at.completions); isNumber(n) {
+		return call("min", ast.ArrayTerm(replicas, n))
+	}
+	return replicas
 }
 
 func (w *workload) findOwnRoles() {
@@ -148,9 +178,36 @@ func (w *workload) findOwnRoles() {
 	}
 }
 
-// container is a container of a role's pods; kind is main, init or sidecar.
+// run says how often and how long something runs to its end.
+type run struct {
+	path   string
+	policy *ast.Term
+}
+
+func (r run) term() *ast.Term {
+	return ast.ObjectTerm(ast.Item(keyPath, ast.StringTerm(r.path)), ast.Item(keyPolicy, r.policy))
+}
+
+func (w *workload) findRuns() {
+	if strings.HasPrefix(textOf(get(w.object, "apiVersion")), "penstock.dev/") {
+		w.addRun("spec.runPolicy")
+	} else if at := podPlaces[textOf(get(w.object, "kind"))]; at.completions != "" {
+		w.addRun(at.owner)
+	}
+}
+
+func (w *workload) addRun(path string) {
+	policy := get(w.object, path)
+	if !isObject(policy) {
+		policy = ast.InternedEmptyObject
+	}
+	w.runs = append(w.runs, run{path: path, policy: policy})
+}
+
+// container is a container of a role's pods; kind is main, init, sidecar or
+// ephemeral.
 type container struct {
-	role *ast.Term
+	role *role
 	kind string
 	path string
 	spec *ast.Term
@@ -158,7 +215,7 @@ type container struct {
 
 func (c container) term() *ast.Term {
 	return ast.ObjectTerm(
-		ast.Item(keyRole, c.role),
+		ast.Item(keyRole, c.role.name),
 		ast.Item(keyType, stringTerm(c.kind)),
 		ast.Item(keyPath, ast.StringTerm(c.path)),
 		ast.Item(keySpec, c.spec),
@@ -166,8 +223,9 @@ func (c container) term() *ast.Term {
 }
 
 func (w *workload) findContainers() {
-	for _, r := range w.roles {
-		for _, list := range []string{"containers", "initContainers"} {
+	for i := range w.roles {
+		r := &w.roles[i]
+		for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
 			for i, spec := range listOf(get(r.pod, list)) {
 				if !isObject(spec) {
 					continue
@@ -178,9 +236,11 @@ func (w *workload) findContainers() {
 					kind = "sidecar"
 				case list == "initContainers":
 					kind = "init"
+				case list == "ephemeralContainers":
+					kind = "ephemeral"
 				}
 				w.containers = append(w.containers, container{
-					role: r.name,
+					role: r,
 					kind: kind,
 					path: r.podPath + "." + list + "[" + strconv.Itoa(i) + "]",
 					spec: spec,
@@ -208,8 +268,17 @@ var (
 	keyWritten      = ast.StringTerm("written")
 	keyAmounts      = ast.StringTerm("amounts")
 	keyDemand       = ast.StringTerm("demand")
+	keyResources    = ast.StringTerm("resources")
 	keyLimits       = ast.StringTerm("limits")
 	keyRequests     = ast.StringTerm("requests")
+	keyClaims       = ast.StringTerm("claims")
+	keyPolicy       = ast.StringTerm("policy")
+	keyRow          = ast.StringTerm("row")
+	keyPin          = ast.StringTerm("pin")
+	keyKey          = ast.StringTerm("key")
+	keyValues       = ast.StringTerm("values")
+	keyField        = ast.StringTerm("field")
+	keyTaint        = ast.StringTerm("taint")
 
 	one  = ast.InternedTerm(1)
 	zero = ast.InternedTerm(0)

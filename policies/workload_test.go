@@ -131,6 +131,7 @@ func podObjects(pod ast.Value) []ast.Value {
 		kind("Pod", pod),
 		kind("Job", template),
 		kind("StatefulSet", template),
+		kind("DaemonSet", template),
 		kind("CronJob", member("jobTemplate", member("spec", template))),
 		kind("ConfigMap", template),
 	}
@@ -141,6 +142,7 @@ func breakAt(random *rand.Rand, value ast.Value) ast.Value {
 	junk := []ast.Value{
 		ast.Null{}, ast.Boolean(true), ast.Number("3"), ast.Number("2.5"), ast.String("x"), ast.String("8"), ast.String("500m"),
 		ast.String("Always"), ast.String("Worker"), ast.NewArray(), ast.NewObject(),
+		ast.Null{}, ast.String("Equal"), ast.String("Exists"), ast.String("nvidia.com/gpu"),
 		ast.NewArray(ast.InternedNullTerm), ast.NewObject(ast.Item(ast.StringTerm("nvidia.com/gpu"), ast.StringTerm("1k"))),
 	}
 	if random.IntN(8) == 0 {

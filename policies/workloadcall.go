@@ -4,23 +4,54 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// workloadFunctions are the functions of library/lib/workload.rego that most
-// rules call for each device and pod. Each returns nil where it does not know
-// better than the Rego, which is then evaluated: for arguments that make no
-// sense, and wherever the result is undefined.
-var workloadFunctions = map[string]func(a, b *ast.Term) *ast.Term{
-	"matches_any": matchesAny,
-	"demand_for":  demandFor,
+// workloadFunction is a function of library/lib/workload.rego that is computed
+// natively. It returns nil where it does not know better than the Rego, which
+// is then evaluated: for arguments that make no sense, and wherever the result
+// is undefined.
+type workloadFunction struct {
+	arity int
+	call  func(w *workload, arguments []*ast.Term) *ast.Term
 }
 
-// callWorkload calls a function of the shared library; nil when there is no
-// such function, or when the Rego has to be evaluated.
-func callWorkload(name string, arguments []*ast.Term) *ast.Term {
+// workloadFunctions are those that most rules call, for each device and pod or
+// to select what is at fault.
+var workloadFunctions = map[string]workloadFunction{
+	"matches_any": {2, func(_ *workload, a []*ast.Term) *ast.Term { return matchesAny(a[0], a[1]) }},
+	"demand_for":  {2, func(_ *workload, a []*ast.Term) *ast.Term { return demandFor(a[0], a[1]) }},
+
+	"most_per_pod": {1, func(w *workload, a []*ast.Term) *ast.Term { return w.mostPerPod(a[0]) }},
+	"total_of":     {1, func(w *workload, a []*ast.Term) *ast.Term { return w.totalOf(a[0]) }},
+	"untolerated":  {1, func(w *workload, a []*ast.Term) *ast.Term { return w.untolerated(a[0]) }},
+	"mispinned":    {1, func(w *workload, a []*ast.Term) *ast.Term { return w.mispinned(a[0]) }},
+	"cramped":      {2, func(w *workload, a []*ast.Term) *ast.Term { return w.cramped(a[0], a[1]) }},
+
+	"roles_having":       {1, func(w *workload, a []*ast.Term) *ast.Term { return w.rolesHaving(a[0]) }},
+	"roles_where":        {2, func(w *workload, a []*ast.Term) *ast.Term { return w.rolesWhere(a[0], a[1]) }},
+	"containers_having":  {1, func(w *workload, a []*ast.Term) *ast.Term { return w.containersHaving(a[0]) }},
+	"containers_setting": {1, func(w *workload, a []*ast.Term) *ast.Term { return w.containersSetting(a[0]) }},
+	"containers_saying":  {1, func(w *workload, a []*ast.Term) *ast.Term { return w.containersSaying(a[0]) }},
+	"names_like":         {1, func(w *workload, a []*ast.Term) *ast.Term { return w.namesLike(a[0], true) }},
+	"names_beyond":       {1, func(w *workload, a []*ast.Term) *ast.Term { return w.namesLike(a[0], false) }},
+	"keys_like":          {2, func(_ *workload, a []*ast.Term) *ast.Term { return keysLike(a[0], a[1]) }},
+	"runs_without":       {1, func(w *workload, a []*ast.Term) *ast.Term { return w.runsWithout(a[0]) }},
+	"runs_beyond":        {2, func(w *workload, a []*ast.Term) *ast.Term { return w.runsBeyond(a[0], a[1]) }},
+}
+
+// call calls a function of the shared library; nil when there is no such
+// function, or when the Rego has to be evaluated.
+func (w *workload) call(name string, arguments []*ast.Term) *ast.Term {
 	function, ok := workloadFunctions[name]
-	if !ok || len(arguments) != 2 {
+	if !ok || len(arguments) != function.arity {
 		return nil
 	}
-	return function(arguments[0], arguments[1])
+	w.find()
+	return function.call(w, arguments)
+}
+
+// patternsOf returns patterns of names, and whether they are a list.
+func patternsOf(patterns *ast.Term) (*ast.Array, bool) {
+	list, ok := patterns.Value.(*ast.Array)
+	return list, ok
 }
 
 func matchesAny(name, patterns *ast.Term) *ast.Term {
@@ -28,14 +59,18 @@ func matchesAny(name, patterns *ast.Term) *ast.Term {
 	if !ok {
 		return nil
 	}
-	list, ok := patterns.Value.(*ast.Array)
+	list, ok := patternsOf(patterns)
 	if !ok {
 		return nil
 	}
-	return ast.InternedTerm(list.Until(func(pattern *ast.Term) bool {
+	return ast.InternedTerm(matches(list, string(text)))
+}
+
+func matches(patterns *ast.Array, name string) bool {
+	return patterns.Until(func(pattern *ast.Term) bool {
 		one, ok := pattern.Value.(ast.String)
-		return ok && matchesName(string(one), string(text))
-	}))
+		return ok && matchesName(string(one), name)
+	})
 }
 
 func demandFor(pod, patterns *ast.Term) *ast.Term {

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -8,33 +9,81 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
+var patternArguments = []string{
+	`["nvidia.com/gpu", "huawei.com/Ascend*"]`, `["*"]`, `["a*b", "", "**"]`, `[]`, `["nvidia.com/gpu*", 3, null]`,
+	`[3]`, `"nvidia.com/gpu"`, `{"x": "nvidia.com/gpu"}`, `null`, `7`,
+}
+
+// functionArguments are what each native function is tried with: a list for
+// each of its arguments, combined in every way.
+var functionArguments = map[string][][]string{
+	"matches_any": {
+		{`"nvidia.com/gpu"`, `"huawei.com/Ascend910"`, `"huawei.com/Ascend"`, `"a*b"`, `"axb"`, `""`, `"*"`, `3`, `null`},
+		patternArguments,
+	},
+	"demand_for": {{
+		`{"demand": {"nvidia.com/gpu": 8, "huawei.com/Ascend910": 2, "rdma/hca": 1}}`, `{"demand": {"nvidia.com/gpu": 0.5}}`,
+		`{"demand": {}}`, `{"demand": {"nvidia.com/gpu": "8"}}`, `{"demand": {"3": 1}}`, `{"demand": [1, 2]}`, `{"demand": null}`, `{}`, `null`,
+	}, patternArguments},
+	"most_per_pod": {patternArguments},
+	"total_of":     {patternArguments},
+	"names_like":   {patternArguments},
+	"names_beyond": {patternArguments},
+	"keys_like":    {{`{"nvidia.com/gpu": 1, "a*b": 2, "": 3}`, `{}`, `["*"]`, `null`, `"x"`}, patternArguments},
+	"cramped":      {{`["*"]`, `["nvidia.com/gpu"]`, `[]`, `"x"`}, {`2`, `1`, `0`, `"2"`, `null`}},
+	"untolerated": {{
+		`[{"resources": ["*"], "key": "nvidia.com/gpu", "effect": "NoSchedule"}]`,
+		`[{"resources": ["*"], "key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}, {"resources": ["amd.com/*"], "key": "a", "effect": "NoExecute"}]`,
+		`[{"resources": ["*"], "key": "nvidia.com/gpu"}]`, `[{"key": "a", "effect": "b"}]`, `[3]`, `[]`, `{}`, `null`,
+	}},
+	"mispinned": {{
+		`[{"resources": ["*"], "labels": ["nvidia.com/*"]}]`,
+		`[{"resources": ["nvidia.com/gpu"], "labels": ["*"], "values": ["false", "NVIDIA-L4", 3]}, {"resources": ["*"], "labels": ["nvidia.com/gpu.count"], "values": []}]`,
+		`[{"resources": ["*"], "labels": ["*"], "values": 3}]`, `[{"resources": ["*"], "labels": [null]}]`, `[{}]`, `[]`, `null`,
+	}},
+	"roles_having":       {{`["spec", "topology"]`, `["pod", "hostNetwork"]`, `["pod", "containers"]`, `["name"]`, `["name", "x"]`, `["path"]`, `[]`, `["spec", 0]`, `"spec"`}},
+	"roles_where":        {{`["spec", "restartPolicy"]`, `["pod", "restartPolicy"]`, `["name"]`, `["replicas"]`, `[3]`}, {`["Always", "Worker", 1]`, `[null]`, `[]`, `"Always"`}},
+	"containers_having":  {{`["resources", "claims"]`, `["resources", "limits", "nvidia.com/gpu"]`, `["env"]`, `[]`, `null`}},
+	"containers_setting": {{`["NVIDIA_VISIBLE_DEVICES"]`, `["A", "TOKEN"]`, `[]`, `[null]`, `"A"`}},
+	"containers_saying":  {{`["torchrun", "-np"]`, `[""]`, `[]`, `[3]`, `"x"`}},
+	"runs_without":       {{`"backoffLimit"`, `"ttlSecondsAfterFinished"`, `""`, `3`}},
+	"runs_beyond":        {{`"backoffLimit"`, `"activeDeadlineSeconds"`, `3`}, {`2`, `86400.5`, `"x"`, `null`, `{}`}},
+}
+
 // TestWorkloadFunctionsAreTheirDefinition holds the functions that are computed
-// natively to their Rego, where they answer at all.
+// natively to their Rego, where they answer at all: on the objects of all
+// cases, some of them broken.
 func TestWorkloadFunctionsAreTheirDefinition(t *testing.T) {
-	definition := newDefinition(t)
-	patterns := []string{
-		`["nvidia.com/gpu", "huawei.com/Ascend*"]`, `["*"]`, `["a*b", "", "**"]`, `[]`, `["nvidia.com/gpu*", 3, null]`,
-		`[3]`, `"nvidia.com/gpu"`, `{"x": "nvidia.com/gpu"}`, `null`, `7`,
+	definition, objects := newDefinition(t), caseObjects(t)
+	random := rand.New(rand.NewPCG(5, 6))
+	rounds := 25
+	if testing.Short() {
+		rounds = 5
 	}
-	arguments := map[string][]string{
-		"matches_any": {`"nvidia.com/gpu"`, `"huawei.com/Ascend910"`, `"huawei.com/Ascend"`, `"a*b"`, `"axb"`, `""`, `"*"`, `3`, `null`},
-		"demand_for": {
-			`{"demand": {"nvidia.com/gpu": 8, "huawei.com/Ascend910": 2, "rdma/hca": 1}}`, `{"demand": {"nvidia.com/gpu": 0.5}}`,
-			`{"demand": {}}`, `{"demand": {"nvidia.com/gpu": "8"}}`, `{"demand": {"3": 1}}`, `{"demand": [1, 2]}`, `{"demand": null}`, `{}`, `null`,
-		},
-	}
-	for name := range workloadFunctions {
+	for name, function := range workloadFunctions {
+		lists := functionArguments[name]
+		if len(lists) != function.arity {
+			t.Fatalf("%s takes %d arguments and is tried with %d", name, function.arity, len(lists))
+		}
 		answered := 0
-		for _, first := range arguments[name] {
-			for _, second := range patterns {
-				operands := []*ast.Term{parseTerm(t, first), parseTerm(t, second)}
-				got := callWorkload(name, operands)
+		for _, arguments := range combinations(lists) {
+			var operands []*ast.Term
+			for _, argument := range arguments {
+				operands = append(operands, parseTerm(t, argument))
+			}
+			for range rounds {
+				object := objects[random.IntN(len(objects))]
+				for range random.IntN(4) {
+					object = breakAt(random, object)
+				}
+				got := newWorkload(ast.NewTerm(object)).call(name, operands)
 				if got == nil {
 					continue
 				}
 				answered++
-				if want := definition.call(t, name, operands); want == nil || want.Value.Compare(got.Value) != 0 {
-					t.Errorf("%s(%s, %s) is %v natively and %v in Rego", name, first, second, got, want)
+				want := definition.call(t, name, operands, object)
+				if want == nil || want.Value.Compare(got.Value) != 0 {
+					t.Fatalf("%s(%s) is %v natively and %v in Rego, for %v", name, arguments, got, want, object)
 				}
 			}
 		}
@@ -42,18 +91,33 @@ func TestWorkloadFunctionsAreTheirDefinition(t *testing.T) {
 			t.Errorf("%s answered %d times only", name, answered)
 		}
 	}
-	if callWorkload("device_field", []*ast.Term{parseTerm(t, `{}`)}) != nil {
+	if newWorkload(nil).call("device_field", []*ast.Term{parseTerm(t, `{}`)}) != nil {
 		t.Error("a function that is not native answered")
 	}
 }
 
+func combinations(lists [][]string) [][]string {
+	all := [][]string{nil}
+	for _, list := range lists {
+		var longer [][]string
+		for _, some := range all {
+			for _, one := range list {
+				longer = append(longer, append(slices.Clone(some), one))
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
 // call evaluates a function as Rego; nil where it is undefined.
-func (d *definition) call(t *testing.T, name string, operands []*ast.Term) *ast.Term {
+func (d *definition) call(t *testing.T, name string, operands []*ast.Term, object ast.Value) *ast.Term {
 	t.Helper()
 	function := ast.NewTerm(workloadPackage.Append(ast.StringTerm(name)))
 	terms := slices.Concat([]*ast.Term{function}, operands, []*ast.Term{ast.VarTerm("x")})
+	in := &input{object: ast.NewTerm(object)}
 	results, err := topdown.NewQuery(ast.NewBody(ast.NewExpr(terms))).WithCompiler(d.compiler).
-		WithStore(noData.store).WithTransaction(noData.txn).Run(t.Context())
+		WithStore(noData.store).WithTransaction(noData.txn).WithInput(in.forPolicy(reads{}, nil)).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

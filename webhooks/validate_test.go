@@ -92,14 +92,14 @@ func TestValidateCreate(t *testing.T) {
 		},
 		"a job that only warns is admitted with a warning": {
 			object:       job(pytorch(role("Worker", ", restartPolicy: ExitCode", ""))),
-			wantWarnings: []string{"spec.runPolicy.backoffLimit: replaces killed pods of Worker for ever: restartPolicy ExitCode has no bound: set a bound, for example 3 (policy restart-policy)"},
+			wantWarnings: []string{"spec.runPolicy.backoffLimit: replaces killed pods of Worker for ever: restartPolicy ExitCode has no bound: set a bound, for example 3 (policy exit-code-backoff)"},
 		},
 		"a field that only v1 has is reported in the annotation that keeps it": {
 			object: job(pytorch(role("Worker", ", topology: {required: Not-A-Key/}", ""))),
 			mods:   []mod{inOlderVersion},
 			want: []string{
 				`metadata.annotations[penstock.dev/restore]: Invalid value: "Not-A-Key/": must be the key of a node label: write it as topology.kubernetes.io/zone`,
-				"metadata.annotations[penstock.dev/restore]: Not-A-Key/ is not a topology of this fleet: use one of kubernetes.io/hostname, nvidia.com/gpu.clique, topology.kubernetes.io/block, topology.kubernetes.io/rack, topology.kubernetes.io/region, topology.kubernetes.io/zone (policy topology-keys)",
+				"metadata.annotations[penstock.dev/restore]: Not-A-Key/ is not a topology of this fleet: use one of cloud.google.com/gce-topology-block, cloud.google.com/gce-topology-host, cloud.google.com/gce-topology-subblock, cloud.google.com/gke-nodepool, cloud.provider.com/topology-block, cloud.provider.com/topology-rack, kubernetes.io/hostname, network.topology.nvidia.com/accelerator, network.topology.nvidia.com/block, network.topology.nvidia.com/datacenter, network.topology.nvidia.com/spine, nvidia.com/gpu.clique, topology.k8s.aws/network-node-layer-1, topology.k8s.aws/network-node-layer-2, topology.k8s.aws/network-node-layer-3, topology.kubernetes.io/block, topology.kubernetes.io/rack, topology.kubernetes.io/region, topology.kubernetes.io/zone (policy topology-keys)",
 			},
 		},
 		"a policy that does not compile is refused with line and column": {

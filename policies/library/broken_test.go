@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/library"
@@ -18,7 +21,7 @@ func TestBrokenObjectsAreJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	engine := policies.NewEngine(policies.Options{})
+	engine := policies.NewEngine(policies.Options{Deadline: 10 * time.Second})
 	if faults := engine.Replace(loaded); len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -36,6 +39,7 @@ func TestBrokenObjectsAreJudged(t *testing.T) {
 					t.Fatal(err)
 				}
 				request.Object = broken
+				request.Scope.Holds = func([]admissionregistrationv1.MatchCondition) (bool, error) { return true, nil }
 				verdict := engine.Snapshot().Judge(t.Context(), request)
 				if len(verdict.Errors) > 0 || len(verdict.Judged) == 0 {
 					t.Fatalf("%s: %v", broken, verdict.Errors)

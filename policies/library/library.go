@@ -4,6 +4,14 @@
 // the verdict they must get). The folder lib holds the Rego that policies
 // share as data.penstock.
 //
+// A folder with pods.yaml is two policies: besides the one for Penstock's own
+// kinds, which policy.yaml is, its twin <policy>-pods. That is the same in all
+// but what it matches: the kinds of Kubernetes in pods.yaml, and of them, by a
+// match condition, only what asks for an extended resource or makes a claim.
+// The condition is why they are two: the API server asks by one webhook what
+// has a condition and by another what has none, and all that is to be said to a
+// training job is said in one answer.
+//
 // A file in cases holds one or more YAML documents:
 //
 //	name: a sentence
@@ -12,6 +20,7 @@
 //	subResource: scale         # optional
 //	object: {}
 //	oldObject: {}              # optional
+//	unasked: true              # the API server does not ask: a condition fails
 //	expect: deny               # allow, warn or deny
 //	violations:                # all of them
 //	- field: spec.roles[0].replicas
@@ -23,6 +32,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -33,8 +43,11 @@ import (
 // sharedDir holds the modules of data.penstock.
 const sharedDir = "lib"
 
-//go:embed */policy.yaml */policy.rego lib/*.rego
+//go:embed */policy.yaml */pods.yaml */policy.rego lib/*.rego lib/*.cel
 var files embed.FS
+
+// twinSuffix is what the name of the twin for kinds of Kubernetes ends in.
+const twinSuffix = "-pods"
 
 // Shared returns the texts of the shared Rego modules by file name.
 func Shared() map[string]string {
@@ -44,7 +57,7 @@ func Shared() map[string]string {
 		panic(err) // the folder is part of the binary
 	}
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), "_test.rego") {
+		if path.Ext(entry.Name()) != ".rego" || strings.HasSuffix(entry.Name(), "_test.rego") {
 			continue
 		}
 		text, err := files.ReadFile(path.Join(sharedDir, entry.Name()))
@@ -56,17 +69,27 @@ func Shared() map[string]string {
 	return modules
 }
 
-// Names returns the names of the library's policies in order.
+// Names returns the names of the library's policies in order, twins included.
 func Names() ([]string, error) {
-	manifests, err := fs.Glob(files, "*/policy.yaml")
+	folders, err := fs.Glob(files, "*/policy.yaml")
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, 0, len(manifests))
-	for _, manifest := range manifests {
-		names = append(names, path.Dir(manifest))
+	var names []string
+	for _, manifest := range folders {
+		folder := path.Dir(manifest)
+		names = append(names, folder)
+		if _, err := fs.Stat(files, path.Join(folder, "pods.yaml")); err == nil {
+			names = append(names, folder+twinSuffix)
+		}
 	}
+	slices.Sort(names)
 	return names, nil
+}
+
+// Folder returns the folder of a policy; a twin is in that of the other.
+func Folder(name string) string {
+	return strings.TrimSuffix(name, twinSuffix)
 }
 
 // Policies returns the library's policies in the order of their names. It
@@ -88,7 +111,7 @@ func Policies() ([]*v1.WorkloadPolicy, error) {
 }
 
 func load(name string) (*v1.WorkloadPolicy, error) {
-	manifest, err := files.ReadFile(path.Join(name, "policy.yaml"))
+	manifest, err := manifestOf(name)
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +120,8 @@ func load(name string) (*v1.WorkloadPolicy, error) {
 		return nil, err
 	}
 	if policy.Name != name {
-		return nil, fmt.Errorf("metadata.name is %q and must be that of the folder", policy.Name)
+		return nil, fmt.Errorf("metadata.name is %q and must be %s, after the folder", policy.Name, name)
 	}
-	text, err := files.ReadFile(path.Join(name, "policy.rego"))
-	if err != nil {
-		return nil, err
-	}
-	policy.Spec.Rego = untabbed(string(text))
 	return policy, nil
 }
 

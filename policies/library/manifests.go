@@ -35,25 +35,71 @@ func Manifests() (map[string][]byte, error) {
 // manifestOf joins policy.yaml, which ends within spec, and policy.rego. The
 // first is kept as it is written, comments and all.
 func manifestOf(name string) ([]byte, error) {
-	policy, err := load(name)
+	folder := Folder(name)
+	text, err := files.ReadFile(path.Join(folder, "policy.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	text, err := files.ReadFile(path.Join(name, "policy.yaml"))
+	if name != folder {
+		if text, err = twin(folder, text); err != nil {
+			return nil, err
+		}
+	}
+	rego, err := files.ReadFile(path.Join(folder, "policy.rego"))
 	if err != nil {
 		return nil, err
 	}
 	var manifest bytes.Buffer
-	manifest.WriteString(generated("policies/library/" + name))
+	manifest.WriteString(generated("policies/library/" + folder))
 	manifest.Write(text)
 	manifest.WriteString("  rego: |\n")
-	for line := range strings.Lines(policy.Spec.Rego) {
-		if strings.TrimSpace(line) != "" {
-			manifest.WriteString("    ")
-		}
-		manifest.WriteString(line)
-	}
+	indent(&manifest, "    ", untabbed(string(rego)))
 	return manifest.Bytes(), nil
+}
+
+// twin writes policy.yaml for the kinds in pods.yaml, with the condition that
+// keeps the API server from asking about other pods. What it takes the place
+// of are the lines of match and upstreamKinds.
+func twin(folder string, text []byte) ([]byte, error) {
+	pods, err := files.ReadFile(path.Join(folder, "pods.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	condition, err := files.ReadFile(path.Join(sharedDir, "asks-for-devices.cel"))
+	if err != nil {
+		return nil, err
+	}
+	var written bytes.Buffer
+	inMatch := false
+	for line := range strings.Lines(string(text)) {
+		key := strings.TrimRight(line, "\n")
+		switch {
+		case key == "  name: "+folder:
+			written.WriteString("  name: " + folder + twinSuffix + "\n")
+		case key == "  match:":
+			inMatch = true
+			written.WriteString("  match:\n    resources:\n")
+			indent(&written, "    ", string(pods))
+			written.WriteString("  matchConditions:\n  - name: asks-for-devices\n    expression: |\n")
+			indent(&written, "      ", string(condition))
+		case key == "  upstreamKinds: Judge":
+			inMatch = false
+		case inMatch && strings.HasPrefix(line, "    "):
+		default:
+			inMatch = false
+			written.WriteString(line)
+		}
+	}
+	return written.Bytes(), nil
+}
+
+func indent(to *bytes.Buffer, by, text string) {
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" {
+			to.WriteString(by)
+		}
+		to.WriteString(line)
+	}
 }
 
 func generated(from string) string {

@@ -53,7 +53,7 @@ func TestRego(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if !tested[name] {
+		if !tested[library.Folder(name)] {
 			t.Errorf("policy %s has no policy_test.rego", name)
 		}
 	}

@@ -3,6 +3,7 @@ package gpu_ceiling
 import data.penstock.workload
 
 violation contains {"msg": msg, "field": pod_field(pod), "fix": fix} if {
+	workload.most_per_pod(input.parameters.resources) > input.parameters.maxPerPod
 	some i, gpus in gpus_per_pod
 	gpus > input.parameters.maxPerPod
 	pod := workload.pods[i]
@@ -11,6 +12,7 @@ violation contains {"msg": msg, "field": pod_field(pod), "fix": fix} if {
 }
 
 violation contains {"msg": msg, "field": workload.pods[largest].replicas_path, "fix": fix} if {
+	total := workload.total_of(input.parameters.resources)
 	total > input.parameters.maxPerJob
 	msg := sprintf("asks for %v GPUs in total; at most %v are allowed", [total, input.parameters.maxPerJob])
 	fix := sprintf("use fewer pods or fewer GPUs per pod: %v too many", [total - input.parameters.maxPerJob])
@@ -23,8 +25,6 @@ gpus_per_role := [gpus |
 	some i, each in gpus_per_pod
 	gpus := each * workload.pods[i].replicas
 ]
-
-total := sum(gpus_per_role)
 
 # The role that takes most is where the total is reported.
 largest := min([i | some i, gpus in gpus_per_role; gpus == max(gpus_per_role)])

@@ -3,7 +3,8 @@ package gpu_requests
 import data.penstock.workload
 
 violation contains {"msg": msg, "field": field, "fix": fix} if {
-	some device in suspects
+	some device in workload.unsound_devices
+	suspect(device)
 	some list, value in device.written
 	not whole_in(device, list)
 	not repeats(device, list)
@@ -13,8 +14,9 @@ violation contains {"msg": msg, "field": field, "fix": fix} if {
 }
 
 violation contains {"msg": msg, "field": field, "fix": fix} if {
-	some device in suspects
-	whole(device.amounts.requests)
+	some device in workload.unsound_devices
+	suspect(device)
+	workload.whole(device.amounts.requests)
 	not limited(device)
 	msg := sprintf("requests %v of %s without a limit", [device.written.requests, device.name])
 	field := workload.resource_field(device.path, "requests", device.name)
@@ -22,9 +24,10 @@ violation contains {"msg": msg, "field": field, "fix": fix} if {
 }
 
 violation contains {"msg": msg, "field": field, "fix": fix} if {
-	some device in suspects
-	whole(device.amounts.requests)
-	whole(device.amounts.limits)
+	some device in workload.unsound_devices
+	suspect(device)
+	workload.whole(device.amounts.requests)
+	workload.whole(device.amounts.limits)
 	device.amounts.requests != device.amounts.limits
 	msg := sprintf("requests %v of %s and is limited to %v", [device.written.requests, device.name, device.written.limits])
 	field := workload.resource_field(device.path, "requests", device.name)
@@ -33,35 +36,12 @@ violation contains {"msg": msg, "field": field, "fix": fix} if {
 
 # By default every extended resource is held to the rule, as Kubernetes holds
 # it; the names are patterns.
-suspects := [device |
-	some device in workload.devices
-	not sound(device)
-	workload.matches_any(device.name, input.parameters.resources)
-]
+suspect(device) if workload.matches_any(device.name, input.parameters.resources)
 
-# What is compared are amounts: the same number may be written in two ways.
-sound(device) if {
-	device.amounts.requests == device.amounts.limits
-	whole(device.amounts.limits)
-}
-
-sound(device) if {
-	not requested(device)
-	whole(device.amounts.limits)
-}
-
-# Zero is whole: it is how what a template asks for is taken back.
-whole(n) if {
-	n >= 0
-	floor(n) == n
-}
-
-whole_in(device, list) if whole(device.amounts[list])
+whole_in(device, list) if workload.whole(device.amounts[list])
 
 # A request that says what the limit says needs no words of its own: defaults
 # write it where the author gave a limit only.
 repeats(device, "requests") if device.amounts.requests == device.amounts.limits
 
 limited(device) if _ = device.written.limits
-
-requested(device) if _ = device.written.requests

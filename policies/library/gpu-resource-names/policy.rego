@@ -3,7 +3,8 @@ package gpu_resource_names
 import data.penstock.workload
 
 violation contains {"msg": msg, "field": field, "fix": fix} if {
-	some name in unknown
+	some name in workload.names_beyond(input.parameters.allowed)
+	unknown(name)
 	some container in workload.containers
 	list := first_list(container.spec.resources, name)
 	msg := sprintf("%s is not a known accelerator", [name])
@@ -18,12 +19,7 @@ first_list(resources, name) := "limits" if {
 	_ = resources.requests[name]
 }
 
-# Kubernetes' own resources have no domain.
-native := {"cpu", "memory", "ephemeral-storage", "storage"}
-
-unknown contains name if {
-	some name in (workload.resource_names - native)
-	not workload.matches_any(name, input.parameters.allowed)
+unknown(name) if {
 	not startswith(name, "hugepages-")
 	likely(lower(name))
 }

@@ -26,3 +26,17 @@ test_allowed_and_absent if {
 	count(violations({"roles": [{"name": "Worker", "topology": {"required": "example.com/rack"}}], "gang": null})) == 0
 	count(violations({"roles": [{"name": "Worker", "topology": null}]})) == 0
 }
+
+warned(pod) := found if {
+	found := {v.field | some v in topology_keys.warn} with input as {
+		"object": {"apiVersion": "v1", "kind": "Pod", "spec": pod},
+		"parameters": {"allowed": ["example.com/rack"]},
+	}
+}
+
+test_warned_of_in_pods if {
+	affinity := {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "example.com/rack"}, {"topologyKey": "rack"}]}
+	warned({"affinity": {"podAffinity": affinity}}) == {"spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[1].topologyKey"}
+	warned({"topologySpreadConstraints": [{"topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}]}) == {"spec.topologySpreadConstraints[0].topologyKey"}
+	warned({"topologySpreadConstraints": [{"topologyKey": "rack", "whenUnsatisfiable": "ScheduleAnyway"}]}) == set()
+}

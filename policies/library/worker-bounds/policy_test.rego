@@ -21,10 +21,6 @@ test_elastic_replicas_count_instead_of_the_role if {
 	messages({"roles": [{"name": "Worker", "replicas": 1}], "elastic": {"replicas": 5}}) == {"asks for 5 workers; at most 4 are allowed"}
 }
 
-test_elastic_maximum if {
-	messages({"roles": [{"name": "Worker"}], "elastic": {"maxReplicas": 5}}) == {"may grow to 5 workers; at most 4 are allowed"}
-}
-
 test_total if {
 	messages({"roles": [{"name": "PS", "replicas": 4}, {"name": "Worker", "replicas": 3}]}) == {"asks for 7 pods in total; at most 6 are allowed"}
 }

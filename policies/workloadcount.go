@@ -1,0 +1,164 @@
+package policies
+
+import (
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// What the shared library counts over all roles.
+
+func (w *workload) podsTotal() *ast.Term { return total(w.replicas()) }
+
+func (w *workload) mostReplicas() *ast.Term {
+	return call("max", ast.ArrayTerm(append(w.replicas(), zero)...))
+}
+
+func (w *workload) replicas() []*ast.Term {
+	counts := make([]*ast.Term, 0, len(w.roles)+1)
+	for i := range w.roles {
+		counts = append(counts, w.roles[i].replicas)
+	}
+	return counts
+}
+
+func (w *workload) claimsTotal() *ast.Term {
+	claims := make([]*ast.Term, 0, len(w.roles))
+	for i := range w.roles {
+		claims = append(claims, call("mul", claimsOf(w.roles[i]), w.roles[i].replicas))
+	}
+	return total(claims)
+}
+
+// mostPerPod is how many devices with names that match patterns one pod needs
+// at most.
+func (w *workload) mostPerPod(patterns *ast.Term) *ast.Term {
+	demands := w.demands(patterns)
+	if demands == nil {
+		return nil
+	}
+	return call("max", ast.ArrayTerm(append(demands, zero)...))
+}
+
+// totalOf is how many such devices all pods need together.
+func (w *workload) totalOf(patterns *ast.Term) *ast.Term {
+	demands := w.demands(patterns)
+	if demands == nil {
+		return nil
+	}
+	for i := range demands {
+		demands[i] = call("mul", demands[i], w.roles[i].replicas)
+	}
+	return total(demands)
+}
+
+// demands are what one pod of each role needs; nil where Rego has to say.
+func (w *workload) demands(patterns *ast.Term) []*ast.Term {
+	pods := listOf(w.value("pods"))
+	demands := make([]*ast.Term, 0, len(pods)+1)
+	for _, pod := range pods {
+		demand := demandFor(pod, patterns)
+		if demand == nil {
+			return nil
+		}
+		demands = append(demands, demand)
+	}
+	return demands
+}
+
+// unsoundDevices are the devices that are not asked for as a whole number that
+// limit and request agree on.
+func (w *workload) unsoundDevices() *ast.Term {
+	var unsound []*ast.Term
+	for _, d := range w.devices {
+		if !d.sound() {
+			unsound = append(unsound, d.term())
+		}
+	}
+	return ast.ArrayTerm(unsound...)
+}
+
+func (d device) sound() bool {
+	limit, request := d.amounts[0], d.amounts[1]
+	if limit == nil || !isWhole(limit) {
+		return false
+	}
+	if d.written[1] == nil {
+		return true
+	}
+	return request != nil && request.Value.Compare(limit.Value) == 0
+}
+
+func isWhole(n *ast.Term) bool {
+	return n.Value.Compare(zero.Value) >= 0 && n.Value.Compare(call("floor", n).Value) == 0
+}
+
+// cramped selects containers that ask for as many devices as least, or more,
+// and have no more shared memory than every container gets.
+func (w *workload) cramped(patterns, least *ast.Term) *ast.Term {
+	list, ok := patternsOf(patterns)
+	if !ok || !isNumber(least) {
+		return nil
+	}
+	var selected []*ast.Term
+	for _, c := range w.containers {
+		if c.kind != "main" || isTrue(get(c.role.pod, "hostIPC")) ||
+			w.containerDemand(c, list).Value.Compare(least.Value) < 0 || isRoomy(c) {
+			continue
+		}
+		selected = append(selected, ast.ObjectTerm(
+			ast.Item(keyPath, ast.StringTerm(c.path)),
+			ast.Item(keySpec, c.spec),
+			ast.Item(keyPod, c.role.pod),
+			ast.Item(keyPodPath, ast.StringTerm(c.role.podPath))))
+	}
+	return ast.ArrayTerm(selected...)
+}
+
+// containerDemand is how many devices with names that match patterns a
+// container asks for; devices are told apart from other resources by the name.
+func (w *workload) containerDemand(c container, patterns *ast.Array) *ast.Term {
+	var amounts []*ast.Term
+	for _, name := range namesIn(c.spec) {
+		if matches(patterns, textOf(name)) {
+			amounts = append(amounts, amount(c.spec, name))
+		}
+	}
+	return total(amounts)
+}
+
+// namesIn are the names of resources in a container, each once.
+func namesIn(container *ast.Term) []*ast.Term {
+	var names []*ast.Term
+	for _, list := range resourceLists {
+		if resources := getAt(container, []*ast.Term{keyResources, list}); isObject(resources) {
+			for _, name := range resources.Value.(ast.Object).Keys() {
+				if !slices.ContainsFunc(names, name.Equal) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+func isTrue(value *ast.Term) bool {
+	return value != nil && value.Value.Compare(ast.Boolean(true)) == 0
+}
+
+func isRoomy(c container) bool {
+	volumes := listOf(get(c.role.pod, "volumes"))
+	return slices.ContainsFunc(listOf(get(c.spec, "volumeMounts")), func(mount *ast.Term) bool {
+		path, name := textOf(get(mount, "mountPath")), get(mount, "name")
+		return (path == "/dev/shm" || path == "/dev/shm/") && name != nil &&
+			slices.ContainsFunc(volumes, func(volume *ast.Term) bool {
+				named := get(volume, "name")
+				return named != nil && named.Equal(name) && !isOnDisk(volume)
+			})
+	})
+}
+
+func isOnDisk(volume *ast.Term) bool {
+	directory := get(volume, "emptyDir")
+	return isObject(directory) && textOf(get(directory, "medium")) != "Memory"
+}
