@@ -29,6 +29,10 @@ var _ = Describe("a cluster at rest", Serial, func() {
 			startManager(ctx)
 		})
 		ns := newNamespace(ctx, nil)
+		// Other specs count what is stored.
+		DeferCleanup(func(ctx context.Context) {
+			mustKubectl(ctx, "", "delete", "trainingjobs.penstock.dev,pods", "--all", "-n", ns, "--wait=false", "--grace-period=0", "--force")
+		})
 
 		By("storing the jobs")
 		policies := []v1.CleanPodPolicy{v1.CleanPodNone, v1.CleanPodRunning, v1.CleanPodAll}
