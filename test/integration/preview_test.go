@@ -38,6 +38,9 @@ func labelledPod(name string, labels string) string {
 var _ = Describe("the preview of a policy", Serial, func() {
 	var ns string
 	BeforeEach(func(ctx context.Context) {
+		// A preview looks at all that is stored, within a second: what other
+		// specs left must not use that up.
+		mustKubectl(ctx, "", "delete", "pods,trainingjobs.penstock.dev", "--all", "-A", "--force", "--grace-period=0")
 		ns = newNamespace(ctx, nil)
 		// The API server alone makes no service accounts.
 		mustKubectl(ctx, "", "create", "serviceaccount", "default", "-n", ns)
