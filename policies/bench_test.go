@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,10 +65,11 @@ func BenchmarkJudge(b *testing.B) {
 		b.Fatal(err)
 	}
 	request := createRequest(raw)
-	b.Run("six policies", func(b *testing.B) {
+	loaded = slices.DeleteFunc(loaded, func(policy *v1.WorkloadPolicy) bool { return len(policy.Spec.MatchConditions) > 0 })
+	b.Run("the library", func(b *testing.B) {
 		benchJudge(b, loaded, request, len(loaded))
 	})
-	b.Run("six policies, with managed fields", func(b *testing.B) {
+	b.Run("the library, with managed fields", func(b *testing.B) {
 		benchJudge(b, loaded, createRequest(withManagedFields(raw)), len(loaded))
 	})
 	for _, loaded := range loaded {
@@ -87,6 +89,11 @@ func benchJudge(b *testing.B, loaded []*v1.WorkloadPolicy, request policies.Requ
 	if faults := engine.Replace(loaded); len(faults) > 0 {
 		b.Fatal(faults)
 	}
+	for _, need := range engine.Inventory().Needs() {
+		if err := engine.Inventory().Replace(need.Kind, benchNodes(100)); err != nil {
+			b.Fatal(err)
+		}
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		verdict := engine.Snapshot().Judge(b.Context(), request)
@@ -94,6 +101,23 @@ func benchJudge(b *testing.B, loaded []*v1.WorkloadPolicy, request policies.Requ
 			b.Fatal(verdict)
 		}
 	}
+}
+
+// benchNodes are nodes of which every tenth has GPUs.
+func benchNodes(n int) []map[string]any {
+	nodes := make([]map[string]any, n)
+	for i := range nodes {
+		labels, allocatable := map[string]any{"topology.kubernetes.io/zone": "a"}, map[string]any{"cpu": "96"}
+		if i%10 == 0 {
+			labels["nvidia.com/gpu.product"], allocatable["nvidia.com/gpu"] = "NVIDIA-H100-80GB-HBM3", "8"
+		}
+		nodes[i] = map[string]any{
+			"apiVersion": "v1", "kind": "Node",
+			"metadata": map[string]any{"name": fmt.Sprintf("node-%d", i), "labels": labels},
+			"status":   map[string]any{"allocatable": allocatable},
+		}
+	}
+	return nodes
 }
 
 func BenchmarkLoad500(b *testing.B) {

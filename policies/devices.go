@@ -20,7 +20,7 @@ type device struct {
 
 var resourceLists = [2]*ast.Term{keyLimits, keyRequests}
 
-func (d device) term() *ast.Term {
+func (d *device) term() *ast.Term {
 	return ast.ObjectTerm(
 		ast.Item(keyRole, d.container.role.name),
 		ast.Item(keyPath, ast.StringTerm(d.container.path)),
@@ -90,7 +90,7 @@ func isExtended(name string) bool {
 }
 
 // podTerm counts the devices that one pod of a role needs.
-func (w *workload) podTerm(r role) *ast.Term {
+func (w *workload) podTerm(r *role) *ast.Term {
 	demand := ast.NewObject()
 	for _, d := range w.devices {
 		if strings.HasPrefix(d.container.path, r.podPath+".") && demand.Get(d.name) == nil {
@@ -107,7 +107,7 @@ func (w *workload) podTerm(r role) *ast.Term {
 	)
 }
 
-func claimsOf(r role) *ast.Term {
+func claimsOf(r *role) *ast.Term {
 	claims := 0
 	if list := get(r.pod, "resourceClaims"); list != nil {
 		if array, ok := list.Value.(*ast.Array); ok {

@@ -17,14 +17,16 @@
 //   - request.go, judge.go: one request, from the index to the verdict;
 //   - input.go, value.go: its objects as one Rego value;
 //   - attempt.go, worker.go, evaluate.go: running rules within their time;
+//     guard.go, guardrun.go: telling that one has nothing to say;
 //   - inventory.go, inventoryview.go: the cluster objects that rules read as
 //     data.inventory; ordered.go, the map that they are kept in;
 //     inventoryreads.go, inventorypath.go, projection.go, which of their fields;
 //   - ratchet.go, verdict.go: what counts of what they found;
 //   - explain.go, mask.go: how it was found, for offline checks;
-//   - workload.go, devices.go, workloadcall.go, sharedcache.go: the shared
-//     library data.penstock.workload, computed once for all rules. Its Rego
-//     text is the definition, and tests hold these to it.
+//   - workload.go, devices.go, workloadcount.go, workloadselect.go,
+//     workloadplace.go, workloadcall.go, sharedcache.go: the shared library
+//     data.penstock.workload, computed once for all rules. Its Rego text is the
+//     definition, and tests hold these to it.
 //
 // The package is pure. It knows neither HTTP nor the cluster; what it needs
 // of them (namespace labels, the time) is handed in with each request. It must

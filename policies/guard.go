@@ -60,7 +60,7 @@ const (
 var guardBuiltins = map[string]int{
 	"gt": 2, "gte": 2, "lt": 2, "lte": 2, "equal": 2, "neq": 2,
 	"count": 1, "plus": 2, "minus": 2, "mul": 2, "startswith": 2, "endswith": 2, "contains": 2,
-	"internal.member_2": 2,
+	"internal.member_2": 2, "to_number": 1,
 }
 
 // newGuard reads the compiled rules of one set. It is nil where it could not

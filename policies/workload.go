@@ -27,11 +27,11 @@ type workload struct {
 // workloadValues are the rules of the shared library that are values and not
 // functions.
 var workloadValues = map[string]func(*workload) *ast.Term{
-	"roles":           func(w *workload) *ast.Term { return listTerm(w.roles, role.term) },
-	"containers":      func(w *workload) *ast.Term { return listTerm(w.containers, container.term) },
-	"devices":         func(w *workload) *ast.Term { return listTerm(w.devices, device.term) },
+	"roles":           func(w *workload) *ast.Term { return listTerm(w.roles, (*role).term) },
+	"containers":      func(w *workload) *ast.Term { return listTerm(w.containers, (*container).term) },
+	"devices":         func(w *workload) *ast.Term { return listTerm(w.devices, (*device).term) },
 	"pods":            func(w *workload) *ast.Term { return listTerm(w.roles, w.podTerm) },
-	"runs":            func(w *workload) *ast.Term { return listTerm(w.runs, run.term) },
+	"runs":            func(w *workload) *ast.Term { return listTerm(w.runs, (*run).term) },
 	"resource_names":  func(w *workload) *ast.Term { return ast.SetTerm(w.resourceNames...) },
 	"unsound_devices": (*workload).unsoundDevices,
 	"pods_total":      (*workload).podsTotal,
@@ -80,9 +80,19 @@ type role struct {
 	replicasPath string
 	podPath      string
 	pod          *ast.Term
+
+	// made is what rules see of it, once one has asked.
+	made *ast.Term
 }
 
-func (r role) term() *ast.Term {
+func (r *role) term() *ast.Term {
+	if r.made == nil {
+		r.made = r.makeTerm()
+	}
+	return r.made
+}
+
+func (r *role) makeTerm() *ast.Term {
 	return ast.ObjectTerm(
 		ast.Item(keyName, r.name),
 		ast.Item(keyPath, ast.StringTerm(r.path)),
@@ -184,7 +194,7 @@ type run struct {
 	policy *ast.Term
 }
 
-func (r run) term() *ast.Term {
+func (r *run) term() *ast.Term {
 	return ast.ObjectTerm(ast.Item(keyPath, ast.StringTerm(r.path)), ast.Item(keyPolicy, r.policy))
 }
 
@@ -211,9 +221,18 @@ type container struct {
 	kind string
 	path string
 	spec *ast.Term
+
+	made *ast.Term
 }
 
-func (c container) term() *ast.Term {
+func (c *container) term() *ast.Term {
+	if c.made == nil {
+		c.made = c.makeTerm()
+	}
+	return c.made
+}
+
+func (c *container) makeTerm() *ast.Term {
 	return ast.ObjectTerm(
 		ast.Item(keyRole, c.role.name),
 		ast.Item(keyType, stringTerm(c.kind)),
@@ -347,10 +366,10 @@ func listOf(value *ast.Term) []*ast.Term {
 	return elems
 }
 
-func listTerm[T any](values []T, term func(T) *ast.Term) *ast.Term {
+func listTerm[T any](values []T, term func(*T) *ast.Term) *ast.Term {
 	terms := make([]*ast.Term, 0, len(values))
-	for _, value := range values {
-		terms = append(terms, term(value))
+	for i := range values {
+		terms = append(terms, term(&values[i]))
 	}
 	return ast.ArrayTerm(terms...)
 }

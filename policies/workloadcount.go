@@ -25,7 +25,7 @@ func (w *workload) replicas() []*ast.Term {
 func (w *workload) claimsTotal() *ast.Term {
 	claims := make([]*ast.Term, 0, len(w.roles))
 	for i := range w.roles {
-		claims = append(claims, call("mul", claimsOf(w.roles[i]), w.roles[i].replicas))
+		claims = append(claims, call("mul", claimsOf(&w.roles[i]), w.roles[i].replicas))
 	}
 	return total(claims)
 }
@@ -70,15 +70,15 @@ func (w *workload) demands(patterns *ast.Term) []*ast.Term {
 // limit and request agree on.
 func (w *workload) unsoundDevices() *ast.Term {
 	var unsound []*ast.Term
-	for _, d := range w.devices {
-		if !d.sound() {
+	for i := range w.devices {
+		if d := &w.devices[i]; !d.sound() {
 			unsound = append(unsound, d.term())
 		}
 	}
 	return ast.ArrayTerm(unsound...)
 }
 
-func (d device) sound() bool {
+func (d *device) sound() bool {
 	limit, request := d.amounts[0], d.amounts[1]
 	if limit == nil || !isWhole(limit) {
 		return false

@@ -43,7 +43,7 @@ func (w *workload) selectRoles(path *ast.Term, selects func(found *ast.Term) boo
 }
 
 // at returns what lies at a path of the role's term, nil when nothing does.
-func (r role) at(segments []*ast.Term) *ast.Term {
+func (r *role) at(segments []*ast.Term) *ast.Term {
 	switch first, _ := segments[0].Value.(ast.String); first {
 	case "name":
 		return getAt(r.name, segments[1:])
@@ -103,8 +103,8 @@ func says(command *ast.Term, words []string) bool {
 
 func (w *workload) selectContainers(selects func(spec *ast.Term) bool) *ast.Term {
 	var selected []*ast.Term
-	for _, c := range w.containers {
-		if selects(c.spec) {
+	for i := range w.containers {
+		if c := &w.containers[i]; selects(c.spec) {
 			selected = append(selected, c.term())
 		}
 	}
@@ -156,8 +156,8 @@ func (w *workload) selectRuns(name *ast.Term, selects func(n *ast.Term) bool) *a
 		return nil
 	}
 	var selected []*ast.Term
-	for _, r := range w.runs {
-		if selects(get(r.policy, string(text))) {
+	for i := range w.runs {
+		if r := &w.runs[i]; selects(get(r.policy, string(text))) {
 			selected = append(selected, r.term())
 		}
 	}

@@ -25,6 +25,11 @@ func TestBrokenObjectsAreJudged(t *testing.T) {
 	if faults := engine.Replace(loaded); len(faults) > 0 {
 		t.Fatal(faults)
 	}
+	for _, need := range engine.Inventory().Needs() {
+		if err := engine.Inventory().Replace(need.Kind, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, policy := range loaded {
 		for _, tc := range readCases(t, policy.Name) {

@@ -35,6 +35,8 @@ type testCase struct {
 	SubResource string             `json:"subResource,omitempty"`
 	Object      json.RawMessage    `json:"object"`
 	OldObject   json.RawMessage    `json:"oldObject,omitempty"`
+	// Inventory is what the cluster has of the kinds that the policy reads.
+	Inventory []map[string]any `json:"inventory,omitempty"`
 	// Unasked tells that a match condition keeps the API server from asking.
 	Unasked bool `json:"unasked,omitempty"`
 	// Expect is allow, warn or deny.
@@ -104,6 +106,11 @@ func runCase(t *testing.T, policy *v1.WorkloadPolicy, tc testCase) {
 	engine := policies.NewEngine(policies.Options{Deadline: 10 * time.Second})
 	if err := engine.Set(policy); err != nil {
 		t.Fatal(err)
+	}
+	for _, need := range engine.Inventory().Needs() {
+		if err := engine.Inventory().Replace(need.Kind, tc.Inventory); err != nil {
+			t.Fatal(err)
+		}
 	}
 	verdict := engine.Snapshot().Judge(t.Context(), requestOf(t, tc))
 	if len(verdict.Judged) != 1 && !(tc.Unasked && len(verdict.Judged) == 0) {

@@ -18,6 +18,7 @@
 //	policyParameters: {}       # in place of the policy's own; optional
 //	operation: CREATE          # UPDATE when there is an oldObject; optional
 //	subResource: scale         # optional
+//	inventory: []              # objects that the cluster has; optional
 //	object: {}
 //	oldObject: {}              # optional
 //	unasked: true              # the API server does not ask: a condition fails

@@ -23,6 +23,10 @@ violation contains {"msg": msg, "field": sprintf("%s.template.metadata.labels[%s
 }
 
 violation contains {"msg": msg, "field": sprintf("%s.template.metadata.annotations[%s]", [role.path, given[1]]), "fix": fix} if {
+	required := workload.roles_having(["spec", "template", "metadata", "annotations", "kueue.x-k8s.io/podset-required-topology"])
+	preferred := workload.roles_having(["spec", "template", "metadata", "annotations", "kueue.x-k8s.io/podset-preferred-topology"])
+	unconstrained := workload.roles_having(["spec", "template", "metadata", "annotations", "kueue.x-k8s.io/podset-unconstrained-topology"])
+	(count(required) + count(preferred)) + count(unconstrained) > 1
 	some role in workload.roles_having(["spec", "template", "metadata", "annotations"])
 	given := [key |
 		some wish in ["required", "preferred", "unconstrained"]

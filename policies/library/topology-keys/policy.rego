@@ -8,8 +8,16 @@ violation contains fault(concat(".", [role.path, "topology", wish]), key) if {
 	some wish, key in unknown(role.spec.topology)
 }
 
-violation contains fault(concat(".", ["spec.gang.topology", wish]), key) if {
-	some wish, key in unknown(input.object.spec.gang.topology)
+violation contains fault("spec.gang.topology.required", key) if {
+	key := input.object.spec.gang.topology.required
+	not key in input.parameters.allowed
+	is_string(key)
+}
+
+violation contains fault("spec.gang.topology.preferred", key) if {
+	key := input.object.spec.gang.topology.preferred
+	not key in input.parameters.allowed
+	is_string(key)
 }
 
 warn contains fault(sprintf("%s.affinity.%s.%s[%d].topologyKey", [role.pod_path, list, required, i]), term.topologyKey) if {
@@ -27,10 +35,15 @@ warn contains fault(sprintf("%s.topologySpreadConstraints[%d].topologyKey", [rol
 	strange(constraint.topologyKey)
 }
 
-warn contains fault(sprintf("%s.template.metadata.annotations[%s]", [role.path, annotation]), key) if {
-	some role in workload.roles_having(["spec", "template", "metadata", "annotations"])
-	some annotation in ["kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology"]
-	key := role.spec.template.metadata.annotations[annotation]
+warn contains fault(sprintf("%s.template.metadata.annotations[kueue.x-k8s.io/podset-required-topology]", [role.path]), key) if {
+	some role in workload.roles_having(["spec", "template", "metadata", "annotations", "kueue.x-k8s.io/podset-required-topology"])
+	key := role.spec.template.metadata.annotations["kueue.x-k8s.io/podset-required-topology"]
+	strange(key)
+}
+
+warn contains fault(sprintf("%s.template.metadata.annotations[kueue.x-k8s.io/podset-preferred-topology]", [role.path]), key) if {
+	some role in workload.roles_having(["spec", "template", "metadata", "annotations", "kueue.x-k8s.io/podset-preferred-topology"])
+	key := role.spec.template.metadata.annotations["kueue.x-k8s.io/podset-preferred-topology"]
 	strange(key)
 }
 
