@@ -2,6 +2,7 @@ package policies
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -130,14 +131,64 @@ func podDemand(pod, name *ast.Term) *ast.Term {
 			sidecars = append(sidecars, amount(c, name))
 			continue
 		}
-		candidates = append(candidates, call("plus", amount(c, name), total(sidecars)))
+		candidates = append(candidates, total([]*ast.Term{amount(c, name), total(sidecars)}))
 	}
 	candidates = append(candidates, total(append(running, sidecars...)))
-	return call("max", ast.ArrayTerm(candidates...))
+	return largest(candidates...)
 }
 
 func total(amounts []*ast.Term) *ast.Term {
+	if sum, ok := smallTotal(amounts); ok {
+		return ast.InternedTerm(sum)
+	}
 	return call("sum", ast.ArrayTerm(append([]*ast.Term(nil), amounts...)...))
+}
+
+// smallNumber is one whose sums and products are exact in an int, whatever
+// there is to be counted.
+const smallNumber = 1 << 24
+
+// small returns a whole number that is not large, which is nearly all that there
+// is to count, and whether a value is one.
+func small(value *ast.Term) (int, bool) {
+	number, ok := value.Value.(ast.Number)
+	if !ok {
+		return 0, false
+	}
+	n, ok := number.Int()
+	return n, ok && n > -smallNumber && n < smallNumber && len(number) <= 8
+}
+
+func smallTotal(amounts []*ast.Term) (int, bool) {
+	sum := 0
+	for _, amount := range amounts {
+		n, ok := small(amount)
+		if !ok {
+			return 0, false
+		}
+		sum += n
+	}
+	return sum, true
+}
+
+// times is a product.
+func times(a, b *ast.Term) *ast.Term {
+	m, small1 := small(a)
+	if n, small2 := small(b); small1 && small2 {
+		return ast.InternedTerm(m * n)
+	}
+	return call("mul", a, b)
+}
+
+// largest is the largest of some numbers.
+func largest(numbers ...*ast.Term) *ast.Term {
+	most := numbers[0]
+	for _, number := range numbers[1:] {
+		if number.Value.Compare(most.Value) > 0 {
+			most = number
+		}
+	}
+	return most
 }
 
 // amount is the limit, which the request of an extended resource must equal,
@@ -172,6 +223,9 @@ func quantity(value *ast.Term) *ast.Term {
 		return value
 	}
 	text := textOf(value)
+	if n, err := strconv.Atoi(text); err == nil && n >= 0 && n < smallNumber && strconv.Itoa(n) == text {
+		return ast.InternedTerm(n)
+	}
 	switch {
 	case plainQuantity.MatchString(text):
 		return call("to_number", value)

@@ -42,9 +42,6 @@ func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([
 	if r.shared && e.workload == nil {
 		e.workload = newWorkload(e.in.object)
 	}
-	if !e.mayFind(r, t.parameters) {
-		return nil, nil
-	}
 	cache := topdown.NewVirtualCache()
 	if r.shared {
 		cache = &sharedCache{VirtualCache: cache, workload: e.workload}
@@ -69,8 +66,12 @@ func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([
 }
 
 // mayFind reports whether a rule has to be run at all.
-func (e *evaluation) mayFind(r *rule, parameters *ast.Term) bool {
-	e.guards.object, e.guards.parameters, e.guards.workload = e.in.object, parameters, e.workload
+func (e *evaluation) mayFind(t trial) bool {
+	r := t.policy.rule
+	if r.shared && e.workload == nil {
+		e.workload = newWorkload(e.in.object)
+	}
+	e.guards.object, e.guards.parameters, e.guards.workload = e.in.object, t.parameters, e.workload
 	for i := range r.queries {
 		if r.queries[i].guard.mayHold(&e.guards) {
 			return true

@@ -90,6 +90,10 @@ func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
 			r = result{reason: ReasonPanic, err: fmt.Errorf("it panicked: %v", panicked)}
 		}
 	}()
+	if !w.eval.mayFind(t) {
+		// Nothing is run that would have to be cut.
+		return result{}
+	}
 	w.cut = w.cut.arm(ctx, w.attempt.judgement.snapshot.limits.Deadline)
 	findings, err := w.eval.run(ctx, t, w.cut.cancel)
 	if err != nil {

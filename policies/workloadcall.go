@@ -17,6 +17,7 @@ type workloadFunction struct {
 // to select what is at fault.
 var workloadFunctions = map[string]workloadFunction{
 	"matches_any": {2, func(_ *workload, a []*ast.Term) *ast.Term { return matchesAny(a[0], a[1]) }},
+	"quantity":    {1, func(_ *workload, a []*ast.Term) *ast.Term { return quantity(a[0]) }},
 	"demand_for":  {2, func(_ *workload, a []*ast.Term) *ast.Term { return demandFor(a[0], a[1]) }},
 
 	"most_per_pod": {1, func(w *workload, a []*ast.Term) *ast.Term { return w.mostPerPod(a[0]) }},

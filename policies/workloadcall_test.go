@@ -25,6 +25,7 @@ var functionArguments = map[string][][]string{
 		`{"demand": {"nvidia.com/gpu": 8, "huawei.com/Ascend910": 2, "rdma/hca": 1}}`, `{"demand": {"nvidia.com/gpu": 0.5}}`,
 		`{"demand": {}}`, `{"demand": {"nvidia.com/gpu": "8"}}`, `{"demand": {"3": 1}}`, `{"demand": [1, 2]}`, `{"demand": null}`, `{}`, `null`,
 	}, patternArguments},
+	"quantity":     {{`8`, `"8"`, `"8.0"`, `"1k"`, `"500m"`, `"1e3"`, `"9007199254740993"`, `"eight"`, `""`, `null`, `[]`, `0.5`}},
 	"most_per_pod": {patternArguments},
 	"total_of":     {patternArguments},
 	"names_like":   {patternArguments},

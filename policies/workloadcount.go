@@ -11,7 +11,7 @@ import (
 func (w *workload) podsTotal() *ast.Term { return total(w.replicas()) }
 
 func (w *workload) mostReplicas() *ast.Term {
-	return call("max", ast.ArrayTerm(append(w.replicas(), zero)...))
+	return largest(append(w.replicas(), zero)...)
 }
 
 func (w *workload) replicas() []*ast.Term {
@@ -25,7 +25,7 @@ func (w *workload) replicas() []*ast.Term {
 func (w *workload) claimsTotal() *ast.Term {
 	claims := make([]*ast.Term, 0, len(w.roles))
 	for i := range w.roles {
-		claims = append(claims, call("mul", claimsOf(&w.roles[i]), w.roles[i].replicas))
+		claims = append(claims, times(claimsOf(&w.roles[i]), w.roles[i].replicas))
 	}
 	return total(claims)
 }
@@ -37,7 +37,7 @@ func (w *workload) mostPerPod(patterns *ast.Term) *ast.Term {
 	if demands == nil {
 		return nil
 	}
-	return call("max", ast.ArrayTerm(append(demands, zero)...))
+	return largest(append(demands, zero)...)
 }
 
 // totalOf is how many such devices all pods need together.
@@ -47,7 +47,7 @@ func (w *workload) totalOf(patterns *ast.Term) *ast.Term {
 		return nil
 	}
 	for i := range demands {
-		demands[i] = call("mul", demands[i], w.roles[i].replicas)
+		demands[i] = times(demands[i], w.roles[i].replicas)
 	}
 	return total(demands)
 }
@@ -90,7 +90,14 @@ func (d *device) sound() bool {
 }
 
 func isWhole(n *ast.Term) bool {
-	return n.Value.Compare(zero.Value) >= 0 && n.Value.Compare(call("floor", n).Value) == 0
+	return n.Value.Compare(zero.Value) >= 0 && isInteger(n)
+}
+
+func isInteger(n *ast.Term) bool {
+	if _, ok := small(n); ok {
+		return true
+	}
+	return n.Value.Compare(call("floor", n).Value) == 0
 }
 
 // cramped selects containers that ask for as many devices as least, or more,

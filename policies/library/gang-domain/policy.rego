@@ -10,29 +10,36 @@ violation contains fault(concat("", [role.path, ".topology.required"]), key, nee
 	each := workload.demand_for(pod, input.parameters.resources)
 	each > 0
 	needs := each * role.replicas
-	largest(key, each) < needs
+	not held(key, each, needs)
 }
 
 violation contains fault("spec.gang.topology.required", key, needs) if {
 	key := input.object.spec.gang.topology.required
 	needs := workload.total_of(input.parameters.resources)
 	needs > 0
-	largest(key, 1) < needs
+	not held(key, 1, needs)
 }
 
-# largest is how many GPUs the largest domain can give to pods that need so many
-# each: what is left over on a node helps nobody.
-largest(key, each) := max({n |
-	some domain in {label |
-		some node in data.inventory.cluster.v1.Node
-		label := node.metadata.labels[key]
-	}
-	n := sum([given |
-		some node in data.inventory.cluster.v1.Node
-		node.metadata.labels[key] == domain
-		given := floor(offered(node) / each) * each
-	])
-} | {0})
+# held says that one domain can give as many to pods that need so many each. The
+# first that can ends the search.
+held(key, each, needs) if {
+	some domain in domains(key)
+	given(key, domain, each) >= needs
+}
+
+domains(key) := {domain |
+	some node in data.inventory.cluster.v1.Node
+	domain := node.metadata.labels[key]
+}
+
+# What is left over on a node helps nobody.
+given(key, domain, each) := sum([n |
+	some node in data.inventory.cluster.v1.Node
+	node.metadata.labels[key] == domain
+	n := floor(offered(node) / each) * each
+])
+
+largest(key) := max({n | some domain in domains(key); n := given(key, domain, 1)} | {0})
 
 offered(node) := sum([n |
 	some name, amount in node.status.allocatable
@@ -41,7 +48,7 @@ offered(node) := sum([n |
 ])
 
 fault(field, key, needs) := {
-	"msg": sprintf("needs %v GPUs within one %s; the largest has %v", [needs, key, largest(key, 1)]),
+	"msg": sprintf("needs %v GPUs within one %s; the largest has %v", [needs, key, largest(key)]),
 	"field": field,
 	"fix": "use fewer pods or fewer GPUs, a wider domain, or preferred instead of required",
 }

@@ -4,39 +4,46 @@ import data.penstock.workload
 
 violation contains {"msg": msg, "field": field, "fix": fix} if {
 	workload.most_per_pod(input.parameters.resources) > 0
+	some wish in unmet
 	some i, pod in workload.pods
-	some name, needs in pod.demand
-	needs > 0
-	workload.matches_any(name, input.parameters.resources)
-	spec := workload.roles[i].pod
-	not fits(spec, name, needs)
-	[msg, field, fix] := verdict(pod, spec, name, needs)
+	pod.demand[wish.name] == wish.needs
+	selector(workload.roles[i].pod) == wish.selector
+	[msg, field, fix] := verdict(pod, wish)
 }
 
-fits(spec, name, needs) if {
+# What pods of several roles wish alike is looked for once.
+unmet := {wish |
+	some wish in {{"name": name, "needs": needs, "selector": selector(workload.roles[i].pod)} |
+		some i, pod in workload.pods
+		some name, needs in pod.demand
+		workload.matches_any(name, input.parameters.resources)
+		needs > 0
+	}
+	not fits(wish.selector, wish.name, wish.needs)
+}
+
+selector(spec) := spec.nodeSelector if {
+	is_object(spec.nodeSelector)
+} else := {}
+
+fits(wanted, name, needs) if {
 	some node in data.inventory.cluster.v1.Node
 	workload.quantity(node.status.allocatable[name]) >= needs
-	selected(node, spec)
-}
-
-selected(node, spec) if {
-	every key, value in object.get(workload.object_or_empty(spec), "nodeSelector", {}) {
-		node.metadata.labels[key] == value
-	}
+	object.subset(object.get(node.metadata, "labels", {}), wanted)
 }
 
 # Without the selector there may be a node.
-verdict(pod, spec, name, needs) := [msg, concat("", [pod.pod_path, ".nodeSelector"]), fix] if {
-	fits({}, name, needs)
-	msg := sprintf("selects nodes of which none offers %v of %s", [needs, name])
-	fix := sprintf("ask for less, or select other nodes; those of the fleet with as many are %s", [concat(", ", with_as_many(name, needs))])
+verdict(pod, wish) := [msg, concat("", [pod.pod_path, ".nodeSelector"]), fix] if {
+	fits({}, wish.name, wish.needs)
+	msg := sprintf("selects nodes of which none offers %v of %s", [wish.needs, wish.name])
+	fix := sprintf("ask for less, or select other nodes; those of the fleet with as many are %s", [concat(", ", with_as_many(wish.name, wish.needs))])
 } else := [msg, workload.device_field(device), fix] if {
 	device := [found |
 		some found in workload.devices
-		found.name == name
+		found.name == wish.name
 		startswith(found.path, concat("", [pod.pod_path, "."]))
 	][0]
-	msg := sprintf("needs %v of %s in one pod; %s", [needs, name, most(name)])
+	msg := sprintf("needs %v of %s in one pod; %s", [wish.needs, wish.name, most(wish.name)])
 	fix := "ask for what a node has, or use more pods"
 }
 
