@@ -20,7 +20,9 @@ type result struct {
 	tolerated []finding
 	reason    ErrorReason
 	err       error
-	took      time.Duration
+	// lacks is set where the policy was not asked for want of it.
+	lacks *lack
+	took  time.Duration
 }
 
 // attempt has the policies of one request evaluated in turn by a worker, and
@@ -108,6 +110,13 @@ func (a *attempt) settleAll(w *worker, n int) {
 
 func (a *attempt) settle(t trial, result result) {
 	j := a.judgement
+	if lacks := result.lacks; lacks != nil {
+		if lacks.err == nil || j.request.Offline {
+			j.leave(t.policy, lacks.missing)
+			return
+		}
+		result.reason, result.err = ReasonInventory, lacks.err
+	}
 	if result.err == nil {
 		outcome := j.record(t, result)
 		j.snapshot.limits.Observer.Evaluated(t.policy.name, outcome, result.took)

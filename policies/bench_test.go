@@ -14,6 +14,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/library"
+	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 // benchJob is a job of about 4 kB with two roles, as an API server sends it.
@@ -90,7 +91,7 @@ func benchJudge(b *testing.B, loaded []*v1.WorkloadPolicy, request policies.Requ
 		b.Fatal(faults)
 	}
 	for _, need := range engine.Inventory().Needs() {
-		if err := engine.Inventory().Replace(need.Kind, benchNodes(100)); err != nil {
+		if err := engine.Inventory().Replace(need.Kind, fixtures.Nodes(100)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -101,23 +102,6 @@ func benchJudge(b *testing.B, loaded []*v1.WorkloadPolicy, request policies.Requ
 			b.Fatal(verdict)
 		}
 	}
-}
-
-// benchNodes are nodes of which every tenth has GPUs.
-func benchNodes(n int) []map[string]any {
-	nodes := make([]map[string]any, n)
-	for i := range nodes {
-		labels, allocatable := map[string]any{"topology.kubernetes.io/zone": "a"}, map[string]any{"cpu": "96"}
-		if i%10 == 0 {
-			labels["nvidia.com/gpu.product"], allocatable["nvidia.com/gpu"] = "NVIDIA-H100-80GB-HBM3", "8"
-		}
-		nodes[i] = map[string]any{
-			"apiVersion": "v1", "kind": "Node",
-			"metadata": map[string]any{"name": fmt.Sprintf("node-%d", i), "labels": labels},
-			"status":   map[string]any{"allocatable": allocatable},
-		}
-	}
-	return nodes
 }
 
 func BenchmarkLoad500(b *testing.B) {

@@ -45,8 +45,6 @@ func readsInventory(ref ast.Ref) bool {
 	return !constant || name == "inventory"
 }
 
-type pathSet map[string]inventoryPath
-
 // inventoryFinder goes through all rules again and again until it learns
 // nothing new of where the values of data.inventory go.
 type inventoryFinder struct {
@@ -368,22 +366,6 @@ func (f *inventoryFinder) pathsOfRules(ref ast.Ref) pathSet {
 		}
 	}
 	return found
-}
-
-// with adds a path and what a reference adds to it from a position on.
-func (s pathSet) with(path inventoryPath, ref ast.Ref, from int) pathSet {
-	for i := from; i < len(ref) && len(path) < maxInventoryPath; i++ {
-		step := anyMember
-		if name, ok := memberName(ref, i); ok {
-			step = name
-		}
-		path = path.then(step)
-	}
-	if name, ok := memberName(ref, 1); from == 2 && (!ok || name != "inventory") {
-		path = nil // data[x] may be all of it
-	}
-	s[path.key()] = path
-	return s
 }
 
 func (f *inventoryFinder) varSet(rule *ast.Rule, name ast.Var) pathSet {

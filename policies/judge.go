@@ -20,6 +20,17 @@ type trial struct {
 	exception *v1.PolicyException
 	// inventory is nil when the policy reads none.
 	inventory *inventoryView
+	// lacks is what is missing for an answer, nil if nothing is. A rule that has
+	// nothing to say to the object passes all the same.
+	lacks *lack
+}
+
+// lack is what a policy needs of a request and is not there.
+type lack struct {
+	missing Missing
+	// err is what that means in a cluster; nil where it is no error, as what is
+	// missing cannot be known.
+	err error
 }
 
 // onError is what an error does: what a violation would do under failurePolicy
@@ -85,7 +96,7 @@ func (j *judgement) trials(found []*Policy) []trial {
 			j.withoutLabels(policy)
 			continue
 		}
-		if j.request.Namespace != "" && !policy.matcher.namespaceSelector.Matches(j.labels) {
+		if j.request.Namespace != "" && !policy.matcher.namespaceSelector.Matches(j.labels) || !j.holds(policy) {
 			continue
 		}
 		exception := exceptionFor(policy.exceptions, j.request)
@@ -102,17 +113,27 @@ func (j *judgement) trials(found []*Policy) []trial {
 // asked reports whether a policy is asked by all that the request says of
 // itself.
 func (j *judgement) asked(policy *Policy) bool {
-	if policy.matcher.excludes(j.request) {
+	if policy.matcher.excludes(j.request) || !j.request.Scope.includes(policy, j.snapshot.entries) {
 		return false
 	}
-	included, missing := j.request.Scope.includes(policy, j.snapshot.entries)
-	if included && j.request.Offline && !j.request.UserKnown && policy.matcher.excludesUsers() {
-		included, missing = false, MissingUser
+	if j.request.Offline && !j.request.UserKnown && policy.matcher.excludesUsers() {
+		j.leave(policy, MissingUser)
+		return false
 	}
-	if missing != "" {
-		j.leave(policy, missing)
+	return true
+}
+
+// holds reports whether a policy's match conditions do, where no API server has
+// evaluated them. It comes last of what is asked: it looks at the object.
+func (j *judgement) holds(policy *Policy) bool {
+	if j.request.Scope.Holds == nil || !policy.entry.Conditional() {
+		return true
 	}
-	return included
+	holds, err := j.request.Scope.Holds(policy.conditions)
+	if err != nil {
+		j.leave(policy, MissingConditions)
+	}
+	return err == nil && holds
 }
 
 // readLabels asks for the labels of the namespace, once.
@@ -148,6 +169,13 @@ func (p *Policy) needsLabels() bool {
 
 // try parses the request and has the policies judge it.
 func (j *judgement) try(ctx context.Context, trials []trial) {
+	if j.request.Load != nil {
+		var err error
+		if j.request.Object, j.request.OldObject, err = j.request.Load(); err != nil {
+			j.failAll(trials, ReasonInput, err.Error())
+			return
+		}
+	}
 	if size, limit := len(j.request.Object)+len(j.request.OldObject), j.snapshot.limits.MaxInputBytes; size > limit {
 		j.failAll(trials, ReasonInput, fmt.Sprintf("the request holds %d bytes and at most %d are judged", size, limit))
 		return
@@ -170,8 +198,8 @@ func (j *judgement) try(ctx context.Context, trials []trial) {
 	newAttempt(j, in).run(ctx, ready)
 }
 
-// ready drops the trials that the labels of the object rule out, and those
-// that cannot be held.
+// ready drops the trials that the labels of the object rule out and those that
+// have no rule, and notes what the others lack.
 func (j *judgement) ready(in *input, trials []trial) []trial {
 	var object, oldObject labels.Set
 	ready := trials[:0]
@@ -187,41 +215,38 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 				continue
 			}
 		}
-		switch {
-		case p.rule == nil:
+		if p.rule == nil {
 			j.fail(t, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
-		case !j.takeInventory(&t):
-		case !j.request.UserKnown && p.rule.reads.user:
-			j.leave(p, MissingUser)
-		case j.request.Stored && p.rule.reads.operation:
-			j.leave(p, MissingOperation)
-		default:
-			ready = append(ready, t)
+			continue
 		}
+		t.lacks = j.takeInventory(&t)
+		switch {
+		case !j.request.UserKnown && p.rule.reads.user:
+			t.lacks = &lack{missing: MissingUser}
+		case j.request.Stored && p.rule.reads.operation:
+			t.lacks = &lack{missing: MissingOperation}
+		}
+		ready = append(ready, t)
 	}
 	return ready
 }
 
-// takeInventory gives the trial its view of the inventory. It reports whether
-// there is all that the policy reads.
-func (j *judgement) takeInventory(t *trial) bool {
+// takeInventory gives the trial its view of the inventory. It returns what of it
+// is missing, nil if there is all that the policy reads.
+func (j *judgement) takeInventory(t *trial) *lack {
 	if len(t.policy.inventoryKinds) == 0 {
-		return true
+		return nil
 	}
 	if j.inventory == nil {
 		j.inventory = j.snapshot.inventory.state.Load()
 	}
 	view, missing, ok := j.inventory.view(t.policy)
-	switch {
-	case ok:
+	if ok {
 		t.inventory = view
-	case j.request.Offline:
-		j.leave(t.policy, MissingInventory)
-	default:
-		apiVersion, kind := missing.ToAPIVersionAndKind()
-		j.fail(*t, ReasonInventory, fmt.Sprintf("the objects of kind %s (%s) that it reads are not synced yet", kind, apiVersion))
+		return nil
 	}
-	return ok
+	apiVersion, kind := missing.ToAPIVersionAndKind()
+	return &lack{MissingInventory, fmt.Errorf("the objects of kind %s (%s) that it reads are not synced yet", kind, apiVersion)}
 }
 
 // record adds what a policy found to the verdict.

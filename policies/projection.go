@@ -234,3 +234,21 @@ func (p *projector) share(term *ast.Term) *ast.Term {
 	p.values[hash] = term
 	return term
 }
+
+type pathSet map[string]inventoryPath
+
+// with adds a path and what a reference adds to it from a position on.
+func (s pathSet) with(path inventoryPath, ref ast.Ref, from int) pathSet {
+	for i := from; i < len(ref) && len(path) < maxInventoryPath; i++ {
+		step := anyMember
+		if name, ok := memberName(ref, i); ok {
+			step = name
+		}
+		path = path.then(step)
+	}
+	if name, ok := memberName(ref, 1); from == 2 && (!ok || name != "inventory") {
+		path = nil // data[x] may be all of it
+	}
+	s[path.key()] = path
+	return s
+}

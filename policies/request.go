@@ -56,6 +56,11 @@ type Request struct {
 	// error: the policy is reported in Verdict.NotEvaluated.
 	Offline bool
 
+	// Load, if set, gives Object and OldObject, for callers whom they cost
+	// something. It is called once at the most, and only for a request that some
+	// policy is asked about. An error is one of each of these policies.
+	Load func() (object, oldObject []byte, err error)
+
 	// Object, OldObject and Options are JSON; empty or null when absent.
 	Object    []byte
 	OldObject []byte

@@ -72,26 +72,16 @@ type Scope struct {
 	Upstream bool
 }
 
-// includes reports whether the scope asks a policy, and MissingConditions
-// where that cannot be told.
-func (s *Scope) includes(p *Policy, entries map[Entry]bool) (bool, Missing) {
+// includes reports whether the scope asks a policy, whose conditions hold.
+func (s *Scope) includes(p *Policy, entries map[Entry]bool) bool {
 	switch {
 	case s.Upstream && !p.upstream:
-		return false, ""
-	case s.Entry == "" && s.Holds == nil:
-		return !p.entry.Conditional(), ""
+		return false
 	case s.Entry == "":
-		if !p.entry.Conditional() {
-			return true, ""
-		}
-		holds, err := s.Holds(p.conditions)
-		if err != nil {
-			return false, MissingConditions
-		}
-		return holds, ""
+		return s.Holds != nil || !p.entry.Conditional()
 	case entries[s.Entry]:
-		return p.entry == s.Entry, ""
+		return p.entry == s.Entry
 	default:
-		return p.entry.FailurePolicy() == s.Entry.FailurePolicy(), ""
+		return p.entry.FailurePolicy() == s.Entry.FailurePolicy()
 	}
 }

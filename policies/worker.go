@@ -94,6 +94,9 @@ func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
 		// Nothing is run that would have to be cut.
 		return result{}
 	}
+	if t.lacks != nil {
+		return result{lacks: t.lacks}
+	}
 	w.cut = w.cut.arm(ctx, w.attempt.judgement.snapshot.limits.Deadline)
 	findings, err := w.eval.run(ctx, t, w.cut.cancel)
 	if err != nil {

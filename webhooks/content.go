@@ -176,60 +176,67 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-// written is what a request writes of an object, beside what the API server
-// itself keeps in its metadata.
+// written is what a request writes of an object, beside what the API server and
+// controllers keep in its metadata and status.
 type written struct {
-	Metadata struct {
+	labels, annotations map[string]string
+	beingDeleted        bool
+	// members are those beside metadata and status, as they came.
+	members map[string]jsontext.Value
+}
+
+func readWritten(raw []byte) (*written, error) {
+	var w written
+	if err := decodeTyped(raw, &w.members); err != nil {
+		return nil, err
+	}
+	var metadata struct {
 		Labels            map[string]string `json:"labels"`
 		Annotations       map[string]string `json:"annotations"`
 		DeletionTimestamp *string           `json:"deletionTimestamp"`
-	} `json:"metadata"`
-	Spec jsontext.Value `json:"spec"`
+	}
+	if kept, ok := w.members["metadata"]; ok {
+		if err := decodeTyped(kept, &metadata); err != nil {
+			return nil, err
+		}
+	}
+	delete(w.members, "metadata")
+	delete(w.members, "status")
+	w.labels, w.annotations, w.beingDeleted = metadata.Labels, metadata.Annotations, metadata.DeletionTimestamp != nil
+	return &w, nil
 }
 
-// cannotMatter reports whether a request cannot change what is judged: a write
-// of status or finalizers, a storage migration, or anything on an object that
-// is being deleted. Such requests are never blocked.
+func (w *written) equal(other *written) bool {
+	return maps.Equal(w.labels, other.labels) && maps.Equal(w.annotations, other.annotations) &&
+		maps.EqualFunc(w.members, other.members, func(a, b jsontext.Value) bool { return bytes.Equal(a, b) })
+}
+
+// cannotMatter reports whether a request cannot change what is judged of one of
+// Penstock's own kinds: a write of status or finalizers, a storage migration, or
+// anything on an object that is being deleted. Such requests are never blocked.
 func cannotMatter(request *admissionv1.AdmissionRequest) bool {
 	if request.SubResource == "status" {
 		return true
 	}
-	if request.Operation != admissionv1.Update {
-		return false
-	}
-	var old, object written
-	if decodeTyped(request.OldObject.Raw, &old) != nil || decodeTyped(request.Object.Raw, &object) != nil {
-		return false
-	}
-	if old.Metadata.DeletionTimestamp != nil {
-		return true
-	}
-	return bytes.Equal(old.Spec, object.Spec) &&
-		maps.Equal(old.Metadata.Labels, object.Metadata.Labels) &&
-		maps.Equal(old.Metadata.Annotations, object.Metadata.Annotations)
+	old, object, ok := bothWritten(request)
+	return ok && (old.beingDeleted || old.equal(object))
 }
 
 // unchanged reports whether an update leaves an object of any kind as it is, but
-// for its status and for what the API server and controllers keep in its
-// metadata. Such a write, of a finalizer or of a storage migration, is never
-// blocked.
+// for its status and for what others keep in its metadata. What is written to an
+// object that is being deleted counts: a pod may run on for long.
 func unchanged(request *admissionv1.AdmissionRequest) bool {
-	if request.Operation != admissionv1.Update || request.SubResource != "" {
-		return false
+	old, object, ok := bothWritten(request)
+	return ok && request.SubResource == "" && old.equal(object)
+}
+
+// bothWritten reads both objects of an update. What is none, or cannot be read,
+// is judged as it comes.
+func bothWritten(request *admissionv1.AdmissionRequest) (old, object *written, ok bool) {
+	if request.Operation != admissionv1.Update {
+		return nil, nil, false
 	}
-	var old, object written
-	if decodeTyped(request.OldObject.Raw, &old) != nil || decodeTyped(request.Object.Raw, &object) != nil ||
-		!maps.Equal(old.Metadata.Labels, object.Metadata.Labels) ||
-		!maps.Equal(old.Metadata.Annotations, object.Metadata.Annotations) {
-		return false
-	}
-	var oldMembers, members map[string]jsontext.Value
-	if decodeTyped(request.OldObject.Raw, &oldMembers) != nil || decodeTyped(request.Object.Raw, &members) != nil {
-		return false
-	}
-	for _, kept := range []string{"metadata", "status"} {
-		delete(oldMembers, kept)
-		delete(members, kept)
-	}
-	return maps.EqualFunc(oldMembers, members, func(a, b jsontext.Value) bool { return bytes.Equal(a, b) })
+	old, oldErr := readWritten(request.OldObject.Raw)
+	object, err := readWritten(request.Object.Raw)
+	return old, object, oldErr == nil && err == nil
 }

@@ -214,6 +214,11 @@ func (g *Gate) ownScope(ctx context.Context, request *admissionv1.AdmissionReque
 
 // judge asks the policies that name a kind.
 func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest, kind schema.GroupKind, scope policies.Scope) policies.Verdict {
+	return g.Engine.Snapshot().Judge(ctx, g.policyRequest(ctx, request, kind, scope))
+}
+
+// policyRequest is a request as the engine takes it.
+func (g *Gate) policyRequest(ctx context.Context, request *admissionv1.AdmissionRequest, kind schema.GroupKind, scope policies.Scope) policies.Request {
 	judged := policies.FromAdmission(request, g.Clock(), func() (map[string]string, error) {
 		if request.Namespace == "" {
 			return nil, nil
@@ -227,7 +232,7 @@ func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest,
 	judged.MatchKind, judged.Scope = kind, scope
 	judged.Offline = g.Offline
 	judged.UserKnown = g.userKnown(request)
-	return g.Engine.Snapshot().Judge(ctx, judged)
+	return judged
 }
 
 func (g *Gate) userKnown(request *admissionv1.AdmissionRequest) bool {

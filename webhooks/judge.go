@@ -10,6 +10,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -48,9 +49,7 @@ func (g *Gate) DecideFor(ctx context.Context, request *admissionv1.AdmissionRequ
 	}
 	scope := g.scope(ctx, request, entry)
 	judgements := []judgement{{g.judge(ctx, request, kind, scope), itself}}
-	if found, ok, err := g.judgeUpstream(ctx, request, scope); err != nil {
-		return g.undecided(request, entry, err)
-	} else if ok {
+	if found, ok := g.judgeUpstream(ctx, request, scope); ok {
 		judgements = append(judgements, found)
 	}
 	return decide(request, nil, judgements...)
@@ -114,21 +113,24 @@ func (g *Gate) matchKind(ctx context.Context, request *admissionv1.AdmissionRequ
 	return kind.GroupKind(), nil
 }
 
-// scaledWorkloads are the resources of Kubernetes whose count is spec.replicas.
-var scaledWorkloads = map[schema.GroupResource]bool{
-	{Group: "apps", Resource: "deployments"}:        true,
-	{Group: "apps", Resource: "statefulsets"}:       true,
-	{Group: "apps", Resource: "replicasets"}:        true,
-	{Group: "", Resource: "replicationcontrollers"}: true,
+// scaledWorkloads are the resources whose objects a write of their count is
+// judged on, and where the count is.
+var scaledWorkloads = map[schema.GroupResource][]string{
+	{Group: "apps", Resource: "deployments"}:         {"spec", "replicas"},
+	{Group: "apps", Resource: "statefulsets"}:        {"spec", "replicas"},
+	{Group: "apps", Resource: "replicasets"}:         {"spec", "replicas"},
+	{Group: "", Resource: "replicationcontrollers"}:  {"spec", "replicas"},
+	{Group: "kubeflow.org", Resource: "pytorchjobs"}: {"spec", "pytorchReplicaSpecs", "Worker", "replicas"},
 }
 
-// onWorkload makes a write of the count of a workload of Kubernetes into the
-// same write of the workload, so that rules see what is scaled. The subresource
+// onWorkload makes a write of the count of a workload into the same write of the
+// workload, so that rules see what is scaled. The subresource
 // stays: whether it is judged is up to the policy. The Scale of other kinds is
 // judged as it is.
 func (g *Gate) onWorkload(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionRequest, error) {
 	resource := schema.GroupVersionResource(request.Resource)
-	if request.SubResource != scaleSubresource || request.Operation != admissionv1.Update || !scaledWorkloads[resource.GroupResource()] {
+	count := scaledWorkloads[resource.GroupResource()]
+	if request.SubResource != scaleSubresource || request.Operation != admissionv1.Update || count == nil {
 		return request, nil
 	}
 	var scale autoscalingv1.Scale
@@ -147,11 +149,9 @@ func (g *Gate) onWorkload(ctx context.Context, request *admissionv1.AdmissionReq
 	if err != nil {
 		return request, err
 	}
-	spec, ok := content["spec"].(map[string]any)
-	if !ok {
-		return request, fmt.Errorf("the %s that is scaled has no spec", kind.Kind)
+	if err := unstructured.SetNestedField(content, int64(scale.Spec.Replicas), count...); err != nil {
+		return request, fmt.Errorf("failed to set the count of the %s that is scaled: %w", kind.Kind, err)
 	}
-	spec["replicas"] = int64(scale.Spec.Replicas)
 	scaled, err := json.Marshal(content)
 	if err != nil {
 		return request, fmt.Errorf("failed to write the %s that is scaled: %w", kind.Kind, err)
@@ -164,55 +164,48 @@ func (g *Gate) onWorkload(ctx context.Context, request *admissionv1.AdmissionReq
 }
 
 // judgeUpstream judges an object of an upstream kind as the object of ours that
-// has its shape, by the policies that ask for that. It reports whether the kind
-// is one.
-func (g *Gate) judgeUpstream(ctx context.Context, request *admissionv1.AdmissionRequest, scope policies.Scope) (judgement, bool, error) {
+// has its shape, by the policies that ask for that. It is converted only if there
+// are some. It reports whether the kind is one.
+func (g *Gate) judgeUpstream(ctx context.Context, request *admissionv1.AdmissionRequest, scope policies.Scope) (judgement, bool) {
 	written := schema.GroupVersionKind(request.Kind)
 	own, ok := conversion.Upstream(written)
-	if !ok || request.SubResource != "" {
-		return judgement{}, false, nil
+	if !ok || (request.SubResource != "" && request.SubResource != scaleSubresource) {
+		return judgement{}, false
 	}
 	hub := v1.GroupVersion.WithKind(own.Kind)
 	converted := *request
-	converted.Kind, converted.RequestKind = metav1.GroupVersionKind(hub), (*metav1.GroupVersionKind)(&written)
-	var err error
-	if converted.Object.Raw, err = g.normal(&converted, request.Object.Raw); err != nil {
-		return judgement{}, true, fmt.Errorf("failed to read the %s: %w", written.Kind, err)
-	}
-	if converted.OldObject.Raw, err = g.normal(&converted, request.OldObject.Raw); err != nil {
-		return judgement{}, true, fmt.Errorf("failed to read the stored %s: %w", written.Kind, err)
-	}
-	if cannotMatter(&converted) {
-		return judgement{}, false, nil
-	}
+	converted.Kind = metav1.GroupVersionKind(hub)
 	scope.Upstream = true
-	return judgement{
-		verdict: g.judge(ctx, &converted, hub.GroupKind(), scope),
-		at:      conversion.FieldPaths(written, judgedObject(&converted)),
-	}, true, nil
+	judged := g.policyRequest(ctx, &converted, hub.GroupKind(), scope)
+	judged.Load = func() (object, oldObject []byte, err error) {
+		if converted.Object.Raw, err = g.Normal(written, request.Object.Raw); err != nil {
+			return nil, nil, fmt.Errorf("failed to read the %s: %w", written.Kind, err)
+		}
+		if converted.OldObject.Raw, err = g.Normal(written, request.OldObject.Raw); err != nil {
+			return nil, nil, fmt.Errorf("failed to read the stored %s: %w", written.Kind, err)
+		}
+		return converted.Object.Raw, converted.OldObject.Raw, nil
+	}
+	verdict := g.Engine.Snapshot().Judge(ctx, judged)
+	return judgement{verdict: verdict, at: conversion.FieldPaths(written, judgedObject(&converted))}, true
 }
 
-// normal gives an upstream object as ours in v1, with its defaults.
-func (g *Gate) normal(request *admissionv1.AdmissionRequest, raw []byte) ([]byte, error) {
+// Normal gives an object of one of Penstock's kinds, or of an upstream kind, as
+// policies see it in a request: in v1, with every default. Nothing stays nothing.
+func (g *Gate) Normal(written schema.GroupVersionKind, raw []byte) ([]byte, error) {
 	if isAbsent(raw) {
 		return nil, nil
 	}
-	shaped, err := conversion.FromUpstream(raw)
-	if err != nil {
-		return nil, err
-	}
-	hub, err := conversion.Convert(shaped, v1.GroupVersion)
-	if err != nil {
-		return nil, err
-	}
-	return g.kinds[groupKind(request)].complete(hub)
-}
-
-// Normal gives a stored object of one of Penstock's kinds, or of an upstream
-// kind, as policies see it in a request: in v1, with every default.
-func (g *Gate) Normal(written schema.GroupVersionKind, raw []byte) ([]byte, error) {
-	if own, ok := conversion.Upstream(written); ok {
-		return g.normal(&admissionv1.AdmissionRequest{Kind: metav1.GroupVersionKind(own)}, raw)
+	own, ok := conversion.Upstream(written)
+	if ok {
+		shaped, err := conversion.FromUpstream(raw)
+		if err != nil {
+			return nil, err
+		}
+		if raw, err = conversion.Convert(shaped, v1.GroupVersion); err != nil {
+			return nil, err
+		}
+		written = own
 	}
 	kind, ok := g.kinds[written.GroupKind()]
 	if !ok {

@@ -195,6 +195,14 @@ func TestJudgeUpstreamKinds(t *testing.T) {
 	if response := gate.Judge(t.Context(), update, policies.EntryFail); len(causesOf(response)) != 0 {
 		t.Errorf("refused: %v", causesOf(response))
 	}
+	// A scale of an upstream job is judged on the job.
+	grown := judging(t, world{"a": toJSON(t, strings.Replace(upstreamJob, "replicas: 2", "replicas: 1", 1))},
+		policyOn("both", v1.GroupName, v1.TrainingJobKind, body, judge, subresources("scale")))
+	scale := create(t, "{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: a, namespace: "+fixtures.Namespace+"}, spec: {replicas: 5}}",
+		as("autoscaling", "v1", "Scale"), of("kubeflow.org", "pytorchjobs", "scale"), from(t, "{spec: {replicas: 1}}"))
+	if got := causesOf(grown.Judge(t.Context(), scale, policies.EntryFail)); len(got) != 1 || got[0] != "spec.pytorchReplicaSpecs.Worker.replicas: too many (policy both)" {
+		t.Errorf("a scale: got %v", got)
+	}
 	broken := create(t, "{}", mods...)
 	broken.Object = runtime.RawExtension{Raw: []byte(`{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","spec":7}`)}
 	if response := gate.Judge(t.Context(), broken, policies.EntryFail); response.Result != nil && response.Result.Code >= 500 {

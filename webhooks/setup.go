@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -123,14 +122,4 @@ func (c LiveCluster) Object(ctx context.Context, kind schema.GroupVersionKind, n
 		return nil, err
 	}
 	return json.Marshal(object.Object)
-}
-
-// Reachable returns a check that the webhook server answers, for readiness.
-func Reachable(started func(*http.Request) error) func(*http.Request) error {
-	return func(req *http.Request) error {
-		if err := started(req); err != nil {
-			return errors.Join(errors.New("the webhook server does not answer"), err)
-		}
-		return nil
-	}
 }

@@ -186,16 +186,10 @@ func (r *previewRun) judgePages(ctx context.Context, at page) {
 func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstructured.Unstructured) {
 	// A list leaves the kind out of some of its items.
 	object.SetGroupVersionKind(kind.kind)
-	now, err := r.Stored.judge(ctx, r.now, kind.resource, object)
-	if err != nil {
-		r.tally.add(outcome{errors: []policies.PolicyError{{Message: err.Error()}}}, outcome{})
-		return
-	}
+	now := r.Stored.judge(ctx, r.now, kind.resource, object)
 	var before outcome
 	if r.before != nil {
-		if judged, err := r.Stored.judge(ctx, r.before, kind.resource, object); err == nil {
-			before = outcomeOf(judged)
-		}
+		before = outcomeOf(r.Stored.judge(ctx, r.before, kind.resource, object))
 	}
 	if ctx.Err() != nil {
 		// What was cut is not what the policy says.

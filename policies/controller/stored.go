@@ -47,13 +47,7 @@ type Stored struct {
 	// policies see it in a request.
 	Normal func(written schema.GroupVersionKind, raw []byte) ([]byte, error)
 	Clock  func() time.Time
-
-	mu         sync.Mutex
-	conditions map[string]*validation.Conditions
 }
-
-// maxConditions bounds how many compiled match conditions are kept.
-const maxConditions = 256
 
 // A judgement is what a snapshot says of one stored object.
 type judgement struct {
@@ -66,48 +60,61 @@ type judgement struct {
 // judge judges a stored object. An upstream object is judged twice: as what it
 // is, and as the object of ours that has its shape. Objects that no request is
 // judged of (those being deleted, and what the API server does not ask about)
-// have no judgement. It is an error if the object cannot be read.
-func (s *Stored) judge(ctx context.Context, snapshot *policies.Snapshot, resource schema.GroupVersionResource, object *unstructured.Unstructured) ([]judgement, error) {
+// have no judgement. An object is read only if some policy is asked about it.
+func (s *Stored) judge(ctx context.Context, snapshot *policies.Snapshot, resource schema.GroupVersionResource, object *unstructured.Unstructured) []judgement {
 	written := object.GroupVersionKind()
 	own := written.Group == v1.GroupName
 	if object.GetDeletionTimestamp() != nil || exempt(resource.GroupResource()) != "" || (!own && slices.Contains(s.Excluded, object.GetNamespace())) {
-		return nil, nil
+		return nil
 	}
-	raw, err := json.Marshal(object.Object)
-	if err != nil {
-		return nil, fmt.Errorf("failed to write the %s: %w", written.Kind, err)
+	found := []judgement{s.ask(ctx, snapshot, written, resource, object, own)}
+	if upstream, ok := conversion.Upstream(written); ok {
+		found = append(found, s.ask(ctx, snapshot, v1.GroupVersion.WithKind(upstream.Kind), resource, object, true))
 	}
-	if own {
-		if raw, err = s.Normal(written, raw); err != nil {
-			return nil, fmt.Errorf("failed to read the %s: %w", written.Kind, err)
-		}
-	}
-	found := []judgement{{s.ask(ctx, snapshot, written, resource, object, raw, false), func(path string) string { return path }}}
-	upstream, ok := conversion.Upstream(written)
-	if !ok {
-		return found, nil
-	}
-	hub := v1.GroupVersion.WithKind(upstream.Kind)
-	if raw, err = s.Normal(written, raw); err != nil {
-		return nil, fmt.Errorf("failed to read the %s: %w", written.Kind, err)
-	}
-	return append(found, judgement{s.ask(ctx, snapshot, hub, resource, object, raw, true), conversion.FieldPaths(written, raw)}), nil
+	return found
 }
 
+// ask judges an object as one of a kind; normal says whether policies see it in
+// v1, with every default.
 func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, kind schema.GroupVersionKind, resource schema.GroupVersionResource,
-	object *unstructured.Unstructured, raw []byte, upstream bool,
-) policies.Verdict {
-	namespace := object.GetNamespace()
+	object *unstructured.Unstructured, normal bool,
+) judgement {
+	written, namespace := object.GroupVersionKind(), object.GetNamespace()
 	request := &admissionv1.AdmissionRequest{
-		Kind: metav1.GroupVersionKind(kind), Resource: metav1.GroupVersionResource(resource),
-		Namespace: namespace, Name: object.GetName(), Object: runtime.RawExtension{Raw: raw},
+		Kind: metav1.GroupVersionKind(written), Resource: metav1.GroupVersionResource(resource), Namespace: namespace, Name: object.GetName(),
 	}
+	read := sync.OnceValues(func() ([]byte, error) {
+		raw, err := json.Marshal(object.Object)
+		if err != nil {
+			return nil, fmt.Errorf("failed to write the %s: %w", written.Kind, err)
+		}
+		return raw, nil
+	})
+	var seen []byte
 	judged := policies.FromAdmission(request, s.Clock(), func() (map[string]string, error) { return s.Labels(ctx, namespace) })
+	judged.Kind = metav1.GroupVersionKind(kind)
 	judged.Stored, judged.UserKnown = true, false
-	judged.Scope = policies.Scope{Upstream: upstream, Holds: func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
-		return s.holds(ctx, conditions, request)
+	judged.Load = func() (_, _ []byte, err error) {
+		if seen, err = read(); err == nil && normal {
+			if seen, err = s.Normal(written, seen); err != nil {
+				err = fmt.Errorf("failed to read the %s: %w", written.Kind, err)
+			}
+		}
+		return seen, nil, err
+	}
+	judged.Scope = policies.Scope{Upstream: kind != written, Holds: func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
+		raw, err := read()
+		if err != nil {
+			return false, err
+		}
+		request.Object = runtime.RawExtension{Raw: raw}
+		return holds(ctx, conditions, request)
 	}}
-	return snapshot.Judge(ctx, judged)
+	found := judgement{Verdict: snapshot.Judge(ctx, judged), at: func(path string) string { return path }}
+	if kind != written {
+		found.at = conversion.FieldPaths(written, seen)
+	}
+	return found
 }
 
 var errOperation = errors.New("the match conditions depend on what is done with the object")
@@ -115,36 +122,19 @@ var errOperation = errors.New("the match conditions depend on what is done with 
 // holds evaluates match conditions for an object that nobody writes: as of a
 // creation and as of an update that changes nothing. Where these differ, what
 // holds depends on the request.
-func (s *Stored) holds(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest) (bool, error) {
-	compiled := s.compiled(conditions)
+func holds(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest) (bool, error) {
 	created, updated := *request, *request
 	created.Operation, updated.Operation = admissionv1.Create, admissionv1.Update
 	updated.OldObject = request.Object
-	onCreate, err := compiled.Match(ctx, &created)
+	onCreate, err := validation.MatchConditions(ctx, conditions, &created, false)
 	if err != nil {
 		return false, err
 	}
-	onUpdate, err := compiled.Match(ctx, &updated)
+	onUpdate, err := validation.MatchConditions(ctx, conditions, &updated, false)
 	if err == nil && onCreate != onUpdate {
 		err = errOperation
 	}
 	return onCreate, err
-}
-
-func (s *Stored) compiled(conditions []admissionregistrationv1.MatchCondition) *validation.Conditions {
-	// Conditions are made of strings, which encode always.
-	key, _ := json.Marshal(conditions)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found, ok := s.conditions[string(key)]
-	if !ok {
-		if s.conditions == nil || len(s.conditions) >= maxConditions {
-			s.conditions = map[string]*validation.Conditions{}
-		}
-		found = validation.CompileConditions(conditions, false)
-		s.conditions[string(key)] = found
-	}
-	return found
 }
 
 // A storedKind is a kind whose stored objects a policy judges.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -113,11 +114,7 @@ func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 			if err := engine.Set(policy); err != nil {
 				t.Fatal(err)
 			}
-			judged, err := storedHere().judge(t.Context(), engine.Snapshot(), tc.resource, objectOf(t, tc.object))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := outcomeOf(judged)
+			got := outcomeOf(storedHere().judge(t.Context(), engine.Snapshot(), tc.resource, objectOf(t, tc.object)))
 			var fields []string
 			for _, one := range got.violations {
 				fields = append(fields, one.field)
@@ -129,6 +126,31 @@ func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 				t.Errorf("missing %v, want %q", got.missing, tc.missing)
 			}
 		})
+	}
+}
+
+// Most objects of a cluster are none of a policy's business.
+func TestStoredObjectsAreReadOnlyIfAPolicyIsAsked(t *testing.T) {
+	job := `{"apiVersion":"penstock.dev/v1","kind":"TrainingJob","metadata":{"name":"j","namespace":"team"}}`
+	jobs := schema.GroupVersionResource{Group: v1.GroupName, Version: "v1", Resource: "trainingjobs"}
+	for tier, want := range map[string]int{"research": 1, "production": 0} {
+		read := 0
+		stored := storedHere()
+		stored.Normal = func(schema.GroupVersionKind, []byte) ([]byte, error) {
+			read++
+			return nil, errors.New("cannot be read")
+		}
+		engine := policies.NewEngine(policies.Options{})
+		err := engine.Set(policyOf("a", 1, always, func(spec *v1.WorkloadPolicySpec) {
+			spec.Match.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": tier}}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := outcomeOf(stored.judge(t.Context(), engine.Snapshot(), jobs, objectOf(t, job)))
+		if read != want || len(got.errors) != want {
+			t.Errorf("policy on %s: read %d times, errors %v; want %d", tier, read, got.errors, want)
+		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -31,8 +30,6 @@ func Plan(job *v1.TrainingJob, observed plan.Observed, now time.Time) plan.Resul
 	switch {
 	case finished(&job.Status):
 		p.planFinished()
-	case p.framework == nil:
-		p.planUnsupported()
 	case suspended(job) || p.leaving():
 		p.planSuspended()
 	default:
@@ -81,7 +78,6 @@ func newPlanner(job *v1.TrainingJob, observed plan.Observed, now time.Time) *pla
 
 // planActive plans a job that shall run.
 func (p *planner) planActive() {
-	p.supported()
 	p.chooseGang()
 	p.start()
 	p.countRestartsInPlace()
@@ -98,23 +94,6 @@ func (p *planner) planActive() {
 	p.setCounts()
 	p.setProgress()
 	p.wakeAtDeadline()
-}
-
-// planUnsupported says so instead of leaving a job without pods and without a
-// word.
-func (p *planner) planUnsupported() {
-	p.status.Phase = v1.PhasePending
-	p.setCondition(v1.TrainingJobInvalidCondition, metav1.ConditionTrue, v1.TrainingJobFrameworkUnsupportedReason,
-		"framework "+string(p.job.Spec.Framework)+" is not supported by this version of Penstock: no pods are made")
-}
-
-// supported takes back what planUnsupported said, should a newer version have
-// learnt the framework.
-func (p *planner) supported() {
-	c := meta.FindStatusCondition(p.status.Conditions, v1.TrainingJobInvalidCondition)
-	if c != nil && c.Reason == v1.TrainingJobFrameworkUnsupportedReason {
-		p.setCondition(v1.TrainingJobInvalidCondition, metav1.ConditionFalse, v1.TrainingJobValidReason, "the framework is supported")
-	}
 }
 
 // remove deletes children that are not being deleted yet.

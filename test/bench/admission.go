@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/library"
+	"github.com/penstock-dev/penstock/test/fixtures"
 	"github.com/penstock-dev/penstock/webhooks"
 )
 
@@ -73,23 +74,6 @@ func admissionBars() ([]bar, error) {
 	return bars, nil
 }
 
-// nodes are what rules read as the inventory: every tenth has GPUs.
-func nodes(n int) []map[string]any {
-	all := make([]map[string]any, n)
-	for i := range all {
-		labels, allocatable := map[string]any{}, map[string]any{"cpu": "96"}
-		if i%10 == 0 {
-			labels["nvidia.com/gpu.product"], allocatable["nvidia.com/gpu"] = "NVIDIA-H100-80GB-HBM3", "8"
-		}
-		all[i] = map[string]any{
-			"apiVersion": "v1", "kind": "Node",
-			"metadata": map[string]any{"name": fmt.Sprintf("node-%d", i), "labels": labels},
-			"status":   map[string]any{"allocatable": allocatable},
-		}
-	}
-	return all
-}
-
 // ofAnotherKind makes n policies of some, for a kind that is not asked about.
 func ofAnotherKind(some []*v1.WorkloadPolicy, n int) []*v1.WorkloadPolicy {
 	others := make([]*v1.WorkloadPolicy, n)
@@ -134,7 +118,7 @@ func newGate(loaded []*v1.WorkloadPolicy) (*webhooks.Gate, error) {
 		return nil, fmt.Errorf("the library does not compile: %v", faults)
 	}
 	for _, need := range engine.Inventory().Needs() {
-		if err := engine.Inventory().Replace(need.Kind, nodes(100)); err != nil {
+		if err := engine.Inventory().Replace(need.Kind, fixtures.Nodes(100)); err != nil {
 			return nil, err
 		}
 	}

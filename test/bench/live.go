@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -82,7 +80,7 @@ func startManager(ctx context.Context, control *cluster.Cluster) (*server, error
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 		return nil, fmt.Errorf("failed to create the job's namespace: %w", err)
 	}
-	binary, err := build(ctx, control.Dir)
+	binary, err := install.Build(ctx, control.Dir, "-trimpath")
 	if err != nil {
 		return nil, err
 	}
@@ -99,20 +97,6 @@ func startManager(ctx context.Context, control *cluster.Cluster) (*server, error
 		return nil, err
 	}
 	return newServer(manager.PID(), port), nil
-}
-
-func build(ctx context.Context, dir string) (string, error) {
-	root, err := cluster.ModuleRoot()
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "penstock")
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./cmd/penstock")
-	command.Dir = root
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("failed to build the manager: %w\n%s", err, output)
-	}
-	return binary, nil
 }
 
 // startReference runs this binary again, as the server to compare with.

@@ -172,11 +172,6 @@ func (c *Cluster) closeConnections() {
 	}
 }
 
-// LogPath returns the path of a component's log, for example of "kube-apiserver".
-func (c *Cluster) LogPath(component string) string {
-	return filepath.Join(c.logDir(), component+".log")
-}
-
 func (c *Cluster) logDir() string { return filepath.Join(c.Dir, "logs") }
 
 func (c *Cluster) certificate(name string) string { return filepath.Join(c.Dir, "certificates", name) }

@@ -7,8 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +24,7 @@ import (
 	"github.com/penstock-dev/penstock/test/cluster"
 	"github.com/penstock-dev/penstock/test/fixtures"
 	"github.com/penstock-dev/penstock/test/install"
+	"github.com/penstock-dev/penstock/test/reading"
 )
 
 func TestEndToEnd(t *testing.T) {
@@ -53,11 +52,8 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	var err error
 	root, err = cluster.ModuleRoot()
 	Expect(err).NotTo(HaveOccurred())
-	binary = filepath.Join(GinkgoT().TempDir(), "penstock")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/penstock")
-	build.Dir = root
-	output, err := build.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(output))
+	binary, err = install.Build(ctx, GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
 
 	control, err = cluster.Start(ctx, cluster.Options{
 		Components:     cluster.Full,
@@ -193,11 +189,7 @@ func exits(code string) fixtures.JobMod {
 
 // job reads a job; for Eventually.
 func job(ns, name string) func(Gomega, context.Context) *v1.TrainingJob {
-	return func(g Gomega, ctx context.Context) *v1.TrainingJob {
-		job := &v1.TrainingJob{}
-		g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, job)).To(Succeed())
-		return job
-	}
+	return reading.Job(k8s, ns, name)
 }
 
 // eventuallyJob waits until a job is as the matcher says, and returns it.
@@ -219,15 +211,7 @@ func allReady(count string) OmegaMatcher {
 
 // pods reads the pods of a job by name; for Eventually.
 func pods(ns, name string) func(Gomega, context.Context) map[string]corev1.Pod {
-	return func(g Gomega, ctx context.Context) map[string]corev1.Pod {
-		var list corev1.PodList
-		g.Expect(k8s.List(ctx, &list, client.InNamespace(ns), client.MatchingLabels{v1.JobNameLabel: name})).To(Succeed())
-		byName := map[string]corev1.Pod{}
-		for _, pod := range list.Items {
-			byName[pod.Name] = pod
-		}
-		return byName
-	}
+	return reading.Pods(k8s, ns, name)
 }
 
 // services reads the services of a job by name; for Eventually.
@@ -261,5 +245,5 @@ func eventsOf(ns, name string) func(Gomega, context.Context) []string {
 // now reads by one of the readers above, once.
 func now[T any](ctx context.Context, read func(Gomega, context.Context) T) T {
 	GinkgoHelper()
-	return read(NewGomega(func(message string, _ ...int) { Fail(message) }), ctx)
+	return reading.Now(ctx, read)
 }

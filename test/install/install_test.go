@@ -110,11 +110,9 @@ func moduleRoot(t *testing.T) string {
 // build builds the manager.
 func build(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "penstock")
-	command := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./cmd/penstock")
-	command.Dir = moduleRoot(t)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("failed to build the manager: %v\n%s", err, out)
+	binary, err := install.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,13 +53,8 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(control.Stop)
 
-	binary = filepath.Join(GinkgoT().TempDir(), "penstock")
-	root, err := cluster.ModuleRoot()
+	binary, err = install.Build(ctx, GinkgoT().TempDir(), "-race")
 	Expect(err).NotTo(HaveOccurred())
-	build := exec.CommandContext(ctx, "go", "build", "-race", "-o", binary, "./cmd/penstock")
-	build.Dir = root
-	output, err := build.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(output))
 
 	port, err := cluster.FreePort()
 	Expect(err).NotTo(HaveOccurred())

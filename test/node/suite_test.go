@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +23,7 @@ import (
 	"github.com/penstock-dev/penstock/test/cluster"
 	"github.com/penstock-dev/penstock/test/fixtures"
 	"github.com/penstock-dev/penstock/test/install"
+	"github.com/penstock-dev/penstock/test/reading"
 )
 
 func TestNode(t *testing.T) {
@@ -71,13 +71,8 @@ var (
 )
 
 var _ = BeforeSuite(func(ctx context.Context) {
-	root, err := cluster.ModuleRoot()
+	binary, err := install.Build(ctx, GinkgoT().TempDir())
 	Expect(err).NotTo(HaveOccurred())
-	binary := filepath.Join(GinkgoT().TempDir(), "penstock")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/penstock")
-	build.Dir = root
-	output, err := build.CombinedOutput()
-	Expect(err).NotTo(HaveOccurred(), string(output))
 
 	before := machineState()
 	dir, err := os.MkdirTemp("", "penstock-node-")
@@ -209,24 +204,12 @@ func submit(ctx context.Context, ns, name string, mods ...fixtures.JobMod) {
 
 // job reads a job; for Eventually.
 func job(ns, name string) func(Gomega, context.Context) *v1.TrainingJob {
-	return func(g Gomega, ctx context.Context) *v1.TrainingJob {
-		job := &v1.TrainingJob{}
-		g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, job)).To(Succeed())
-		return job
-	}
+	return reading.Job(k8s, ns, name)
 }
 
 // pods reads the pods of a job by name; for Eventually.
 func pods(ns, name string) func(Gomega, context.Context) map[string]corev1.Pod {
-	return func(g Gomega, ctx context.Context) map[string]corev1.Pod {
-		var list corev1.PodList
-		g.Expect(k8s.List(ctx, &list, client.InNamespace(ns), client.MatchingLabels{v1.JobNameLabel: name})).To(Succeed())
-		byName := map[string]corev1.Pod{}
-		for _, pod := range list.Items {
-			byName[pod.Name] = pod
-		}
-		return byName
-	}
+	return reading.Pods(k8s, ns, name)
 }
 
 // said are the last words of the containers of a job, by pod; for Eventually.
@@ -279,5 +262,5 @@ func reaches(ctx context.Context, ns, name string, phase v1.Phase) *v1.TrainingJ
 // now reads by one of the readers above, once.
 func now[T any](ctx context.Context, read func(Gomega, context.Context) T) T {
 	GinkgoHelper()
-	return read(NewGomega(func(message string, _ ...int) { Fail(message) }), ctx)
+	return reading.Now(ctx, read)
 }

@@ -2,6 +2,7 @@ package validation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,58 +86,73 @@ func validateConditionName(conditions []admissionregistrationv1.MatchCondition, 
 	return nil
 }
 
+// maxCompiled bounds how many compiled match conditions are kept.
+const maxCompiled = 256
+
+// compiledConditions are match conditions by their JSON. Compiling takes a
+// thousand times as long as evaluating.
+var compiledConditions = struct {
+	sync.Mutex
+	matchers map[string]matchconditions.Matcher
+}{matchers: map[string]matchconditions.Matcher{}}
+
 // MatchConditions says whether all conditions hold for a request, as the API
 // server does: a condition that is false settles it, whatever errors others
 // give. It is an error if that depends on what is not known; userKnown tells
 // whether the request's user is.
 func MatchConditions(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest, userKnown bool) (bool, error) {
-	return CompileConditions(conditions, userKnown).Match(ctx, request)
-}
-
-// Conditions are compiled match conditions. They are safe for concurrent use.
-type Conditions struct {
-	matcher matchconditions.Matcher
-	unknown error
-}
-
-// CompileConditions compiles conditions, once for many requests; see
-// MatchConditions.
-func CompileConditions(conditions []admissionregistrationv1.MatchCondition, userKnown bool) *Conditions {
-	c := &Conditions{}
-	var known []cel.ExpressionAccessor
-	for i := range conditions {
-		switch {
-		case !userKnown && strings.Contains(conditions[i].Expression, "userInfo"):
-			c.unknown = fmt.Errorf("match condition %s reads the user, who is not known", conditions[i].Name)
-			continue
-		case strings.Contains(conditions[i].Expression, "authorizer"):
-			c.unknown = fmt.Errorf("match condition %s asks what the user may do, which only the API server knows", conditions[i].Name)
-			continue
-		}
-		known = append(known, (*matchconditions.MatchCondition)(&conditions[i]))
-	}
-	evaluator := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())).
-		CompileCondition(known, withAuthorizer, environment.StoredExpressions)
-	fail := admissionregistrationv1.Fail
-	c.matcher = matchconditions.NewMatcher(evaluator, &fail, "policy", "validating", "")
-	return c
-}
-
-// Match is MatchConditions for compiled conditions.
-func (c *Conditions) Match(ctx context.Context, request *admissionv1.AdmissionRequest) (bool, error) {
 	attributes, err := attributesOf(request)
 	if err != nil {
 		return false, err
 	}
-	result := c.matcher.Match(ctx, attributes, nil, nobodyKnows)
+	known, unknown := knowable(conditions, userKnown)
+	result := matcherOf(known).Match(ctx, attributes, nil, nobodyKnows)
 	switch {
 	case result.Error != nil:
 		return false, result.Error
 	case !result.Matches:
 		return false, nil
 	default:
-		return c.unknown == nil, c.unknown
+		return unknown == nil, unknown
 	}
+}
+
+// knowable parts the conditions that can be evaluated from those that cannot.
+func knowable(conditions []admissionregistrationv1.MatchCondition, userKnown bool) (known []admissionregistrationv1.MatchCondition, unknown error) {
+	for _, condition := range conditions {
+		switch {
+		case !userKnown && strings.Contains(condition.Expression, "userInfo"):
+			unknown = fmt.Errorf("match condition %s reads the user, who is not known", condition.Name)
+		case strings.Contains(condition.Expression, "authorizer"):
+			unknown = fmt.Errorf("match condition %s asks what the user may do, which only the API server knows", condition.Name)
+		default:
+			known = append(known, condition)
+		}
+	}
+	return known, unknown
+}
+
+// matcherOf compiles conditions that were not compiled lately.
+func matcherOf(conditions []admissionregistrationv1.MatchCondition) matchconditions.Matcher {
+	// Conditions are made of strings, which encode always.
+	key, _ := json.Marshal(conditions)
+	compiledConditions.Lock()
+	defer compiledConditions.Unlock()
+	if found, ok := compiledConditions.matchers[string(key)]; ok {
+		return found
+	}
+	if len(compiledConditions.matchers) >= maxCompiled {
+		clear(compiledConditions.matchers)
+	}
+	accessors := make([]cel.ExpressionAccessor, len(conditions))
+	for i := range conditions {
+		accessors[i] = (*matchconditions.MatchCondition)(&conditions[i])
+	}
+	evaluator := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())).
+		CompileCondition(accessors, withAuthorizer, environment.StoredExpressions)
+	matcher := matchconditions.NewMatcher(evaluator, new(admissionregistrationv1.Fail), "policy", "validating", "")
+	compiledConditions.matchers[string(key)] = matcher
+	return matcher
 }
 
 // nobodyKnows who may do what. It is required, and not asked: conditions that

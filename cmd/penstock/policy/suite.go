@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -101,9 +102,16 @@ func ReadSuite(file string) (*Suite, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Manifests and samples lie beside suites.
+	if !bytes.Contains(text, []byte("test.gatekeeper.sh/")) {
+		return nil, nil
+	}
 	var suite Suite
-	if err := yaml.Unmarshal(text, &suite); err != nil || suite.Kind != "Suite" || !strings.HasPrefix(suite.APIVersion, "test.gatekeeper.sh/") {
-		return nil, nil //nolint:nilerr // It is some other file.
+	if err := yaml.Unmarshal(text, &suite); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if suite.Kind != "Suite" || !strings.HasPrefix(suite.APIVersion, "test.gatekeeper.sh/") {
+		return nil, nil
 	}
 	return &suite, nil
 }

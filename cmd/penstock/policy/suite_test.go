@@ -3,6 +3,8 @@ package policy_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,5 +55,21 @@ func TestSuite(t *testing.T) {
 	}
 	if _, err := policy.RunSuites(t.Context(), []string{"../check"}); err == nil {
 		t.Error("a folder without suites passes")
+	}
+}
+
+// A suite that cannot be read must not pass for some other file.
+func TestBrokenSuiteIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"sample.yaml": "a: {{ .Values.template }}\n",
+		"suite.yaml":  "apiVersion: test.gatekeeper.sh/v1alpha1\nkind: Suite\ntests: [\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := policy.RunSuites(t.Context(), []string{dir}); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "suite.yaml")) {
+		t.Errorf("got %v, want the suite's path", err)
 	}
 }

@@ -17,8 +17,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -98,25 +96,10 @@ func run(few, many int) (err error) {
 	return nil
 }
 
-// build builds the manager.
-func build(ctx context.Context, dir string) (string, error) {
-	root, err := cluster.ModuleRoot()
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "penstock")
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "./cmd/penstock")
-	command.Dir = root
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("failed to build the manager: %w\n%s", err, output)
-	}
-	return binary, nil
-}
-
 // startManager installs Penstock and starts its manager, with the flags that it
 // has by default; it serves metrics at the address that is returned.
 func startManager(ctx context.Context, control *cluster.Cluster) (*cluster.Running, string, error) {
-	binary, err := build(ctx, control.Dir)
+	binary, err := install.Build(ctx, control.Dir, "-trimpath")
 	if err != nil {
 		return nil, "", err
 	}
