@@ -33,6 +33,10 @@ var happenings = []struct {
 	{"edit", 3, (*world).editLimits},
 	{"restart the controller", 3, (*world).restartController},
 	{"die in a pass", 4, (*world).dieInPass},
+	{"admit the gang", 4, (*world).admitGang},
+	{"a gang scheduler comes or goes", 2, (*world).changeSchedulers},
+	{"hold still", 2, (*world).holdStill},
+	{"rest suspended", 1, (*world).restSuspended},
 	{"time passes", 8, func(w *world) { w.now = w.now.Add(time.Duration(w.random.IntN(90)) * time.Second) }},
 }
 
@@ -71,6 +75,9 @@ func (w *world) progress(pod *corev1.Pod) {
 		w.note("%s %s is gone", pod.Name, pod.UID)
 		delete(w.pods, pod.Name)
 	case pod.Status.Phase == corev1.PodPending:
+		if pod = w.place(pod); pod.Spec.NodeName == "" {
+			return
+		}
 		w.change(pod, fixtures.Running())
 		w.note("%s %s runs", pod.Name, pod.UID)
 	case pod.Status.Phase == corev1.PodRunning && mainStatus(pod, "").State.Waiting != nil:
@@ -178,4 +185,42 @@ func (w *world) dieInPass() {
 	w.crashAfter = 1 + w.random.IntN(8)
 	w.reconcile()
 	w.crashAfter = 0
+}
+
+// holdStill lets the controller see all, and nothing else happen, until it must
+// have done what is to be done.
+func (w *world) holdStill() {
+	for range 6 {
+		w.lookAtAll()
+		w.reconcile()
+	}
+	w.writes = 0
+	w.reconcile()
+	if w.writes > 0 {
+		w.fail("%d writes while nothing happens", w.writes)
+	}
+}
+
+// restSuspended suspends the job until nothing happens any more: nothing of it
+// may be left but its status.
+func (w *world) restSuspended() {
+	if finished(&w.job.Status) || w.gone {
+		return
+	}
+	was := suspended(w.job)
+	w.edit(fixtures.RunPolicy(func(p *v1.RunPolicy) { p.Suspend = new(true) }))
+	for range 6 {
+		for _, name := range w.names() {
+			if w.pods[name].DeletionTimestamp != nil {
+				w.progress(w.pods[name])
+			}
+		}
+		w.lookAtAll()
+		w.reconcile()
+	}
+	w.note("rests suspended")
+	if n := len(w.pods) + len(w.others); n > 0 && !finished(&w.job.Status) {
+		w.fail("%d children are left of a suspended job", n)
+	}
+	w.edit(fixtures.RunPolicy(func(p *v1.RunPolicy) { p.Suspend = new(was) }))
 }

@@ -108,8 +108,10 @@ func (w *world) checkCreate(pod *corev1.Pod) {
 	if w.seenVersion == w.version && finished(&w.job.Status) {
 		w.fail("a finished job creates pod %s", pod.Name)
 	}
-	for name, other := range w.seenPods {
-		if gangRestarts(w.job) && w.pods[name] == other && attemptOf(other) < attemptOf(pod) {
+	w.checkLink(pod)
+	for name, other := range w.pods {
+		// A controller without patience can only know of pods that it sees.
+		if gangRestarts(w.job) && attemptOf(other) != attemptOf(pod) && (w.patient || w.seenPods[name] == other) {
 			w.fail("pod %s of attempt %d comes while %s of attempt %d is there", pod.Name, attemptOf(pod), name, attemptOf(other))
 		}
 	}
@@ -162,6 +164,8 @@ func (w *world) checkEnd() string {
 		return "the job outlived its time to live"
 	case w.writes > 0:
 		return fmt.Sprintf("%d writes in steady state", w.writes)
+	case w.groups() > 0:
+		return "a pod group outlived the job"
 	}
 	switch policy.CleanPodPolicy {
 	case v1.CleanPodAll:

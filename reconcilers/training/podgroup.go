@@ -2,6 +2,7 @@ package training
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -60,6 +61,8 @@ type gang struct {
 	census *census
 	// observed is the group there is, or nil.
 	observed plan.Object
+	// placing says that there are pods to place.
+	placing bool
 }
 
 // following is what a framework also implements if the pods of a role are made
@@ -84,7 +87,8 @@ func (p *planner) chooseGang() {
 		p.ungrouped = true
 		return
 	}
-	p.gang = &gang{gangScheduler: scheduler, job: p.job, census: p.census}
+	p.gang = &gang{gangScheduler: scheduler, job: p.job, census: p.census,
+		placing: p.census.any(func(m *member) bool { return !m.done() && !m.placed() })}
 	for _, child := range p.observed.Children {
 		if child.GetName() == p.job.Name && kindOfGroup(child) == scheduler.kind() {
 			p.gang.observed = child
@@ -225,10 +229,7 @@ func (p *planner) removePodGroups(reason string) {
 // for them for ever.
 func (g *gang) atOnce() int32 {
 	var most, least int32
-	for _, crew := range g.census.crews {
-		if f, ok := g.census.framework.(following); ok && f.follows(g.census, crew.role.Name) {
-			continue
-		}
+	for _, crew := range g.together() {
 		most += crew.wanted()
 		if elastic := g.job.Spec.Elastic; elastic != nil && crew.role.Name == v1.RoleWorker {
 			least += min(max(ptr.Deref(elastic.MinReplicas, 1), 1), crew.wanted())
@@ -239,25 +240,44 @@ func (g *gang) atOnce() int32 {
 	return max(min(ptr.Deref(g.job.Spec.Gang.MinAvailable, least), most), 1)
 }
 
-// needed is that number less the pods that have ended, for a scheduler that does
-// not see them any more, while it has any to place: one that takes the place of
-// a lost pod must not wait for peers that are done.
+// needed is that number less the pods that the scheduler does not count, while
+// it has any to place: one that takes the place of a lost pod must not wait for
+// peers that are done, or are of no group.
 func (g *gang) needed() int32 {
-	least, done, unplaced := g.atOnce(), int32(0), false
-	for _, crew := range g.census.crews {
+	least := g.atOnce()
+	for _, crew := range g.together() {
 		for _, m := range crew.members {
-			switch {
-			case m.done():
-				done++
-			case !m.placed():
-				unplaced = true
+			if g.misses(m) {
+				least--
 			}
 		}
 	}
-	if !unplaced || g.counts() {
-		return least
+	return max(least, 1)
+}
+
+// together returns the crews whose pods can be placed together.
+func (g *gang) together() []*crew {
+	f, ok := g.census.framework.(following)
+	if !ok {
+		return g.census.crews
 	}
-	return max(least-done, 1)
+	return slices.DeleteFunc(slices.Clone(g.census.crews), func(c *crew) bool { return f.follows(g.census, c.role.Name) })
+}
+
+// misses says whether there are pods to place, and the scheduler does not count
+// this one: it is done, and the scheduler sees none that are, or not this one; or
+// it was made without the group.
+func (g *gang) misses(m *member) bool {
+	switch {
+	case !g.placing:
+		return false
+	case m.done():
+		return !g.counts() || m.pod == nil || !g.joined(g.job, m.pod)
+	case m.state == pending || m.state == active:
+		return !g.joined(g.job, m.pod)
+	default:
+		return false
+	}
 }
 
 // placed is the number of pods that are placed, or have been and are done.
@@ -300,6 +320,11 @@ func (g *gang) domain() v1.LabelKey {
 	}
 	return only.role.Topology.Required
 }
+
+// disruptedWhole says whether a scheduler that makes room should take all pods
+// or none: where the loss of one restarts all, taking one frees no more and
+// costs as much. An elastic job goes on with less workers.
+func (g *gang) disruptedWhole() bool { return gangRestarts(g.job) && g.job.Spec.Elastic == nil }
 
 // priorityClass is the gang's, or else that of the first role that has one:
 // what is placed together has one priority.

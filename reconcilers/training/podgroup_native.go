@@ -28,13 +28,13 @@ func (nativeGangs) counts() bool { return false }
 
 func (nativeGangs) queues() bool { return false }
 
-// group sets what cannot change as the group has it: its priority, and its
-// topology, which an API server without the feature gate
+// group sets what cannot change as the group has it: its priority, how it is
+// disrupted, and its topology, which an API server without the feature gate
 // TopologyAwareWorkloadScheduling leaves out.
 func (nativeGangs) group(g *gang, observed plan.Object) runtime.ApplyConfiguration {
-	domain, priority := string(g.domain()), g.priorityClass()
+	domain, priority, whole := string(g.domain()), g.priorityClass(), g.disruptedWhole()
 	if group, ok := observed.(*schedulingv1beta1.PodGroup); ok {
-		domain, priority = domainOf(group), group.Spec.PriorityClassName
+		domain, priority, whole = domainOf(group), group.Spec.PriorityClassName, isDisruptedWhole(group)
 	}
 	spec := schedulingv1beta1ac.PodGroupSpec().WithSchedulingPolicy(schedulingv1beta1ac.PodGroupSchedulingPolicy().
 		WithGang(schedulingv1beta1ac.GangSchedulingPolicy().WithMinCount(g.needed())))
@@ -44,6 +44,9 @@ func (nativeGangs) group(g *gang, observed plan.Object) runtime.ApplyConfigurati
 	}
 	if priority != "" {
 		spec.WithPriorityClassName(priority)
+	}
+	if whole {
+		spec.WithDisruptionMode(schedulingv1beta1ac.DisruptionMode().WithAll(schedulingv1beta1.AllDisruptionMode{}))
 	}
 	return schedulingv1beta1ac.PodGroup(g.job.Name, g.job.Namespace).WithLabels(jobLabels(g.job)).WithSpec(spec)
 }
@@ -83,4 +86,8 @@ func domainOf(group *schedulingv1beta1.PodGroup) string {
 		return ""
 	}
 	return constraints.Topology[0].Key
+}
+
+func isDisruptedWhole(group *schedulingv1beta1.PodGroup) bool {
+	return group.Spec.DisruptionMode != nil && group.Spec.DisruptionMode.All != nil
 }

@@ -146,6 +146,18 @@ func TestGangGroups(t *testing.T) {
 			spec:   `{"minMember":2}`,
 			pod:    link{Label: "a", Scheduler: "gangs"},
 		},
+		"whose pods are restarted together are disrupted together": {
+			served: []schema.GroupVersionKind{nativeGroupKind},
+			mods:   []fixtures.JobMod{gangOf(), fixtures.GangRestart()},
+			spec:   `{"schedulingPolicy":{"gang":{"minCount":2}},"disruptionMode":{"all":{}}}`,
+			pod:    link{Group: "a"},
+		},
+		"whose workers may leave are disrupted one by one": {
+			served: []schema.GroupVersionKind{nativeGroupKind},
+			mods:   []fixtures.JobMod{gangOf(), fixtures.GangRestart(), fixtures.Elastic(2, 3), fixtures.Scaled(2)},
+			spec:   `{"schedulingPolicy":{"gang":{"minCount":2}}}`,
+			pod:    link{Group: "a"},
+		},
 		"or a profile of kube-scheduler": {
 			served: []schema.GroupVersionKind{volcanoGroupKind, nativeGroupKind},
 			mods:   []fixtures.JobMod{gangOf(scheduler("gangs"))},
@@ -312,6 +324,58 @@ func TestGangTopologyByAffinity(t *testing.T) {
 	affinity := result.Create[0].(*corev1.Pod).Spec.Affinity
 	if affinity == nil || len(affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) != 1 {
 		t.Errorf("affinity %v", affinity)
+	}
+}
+
+// What a group has already and cannot change stays, whatever the job says now.
+func TestGangKeepsWhatCannotChange(t *testing.T) {
+	job := fixtures.TrainingJob("a", gangOf(), fixtures.GangRestart())
+	group, result := planGrouped(t, job, whereServed(nativeGroupKind), func(group plan.Object) {
+		spec := &group.(*schedulingv1beta1.PodGroup).Spec
+		spec.PriorityClassName, spec.DisruptionMode = "usual", nil
+	})
+	if diff := cmp.Diff([]plan.Object{group}, groupsIn(t, result)); diff != "" {
+		t.Errorf("applied again (-observed +wanted):\n%s", diff)
+	}
+}
+
+// A pod that is to be placed must not wait for peers that its scheduler does
+// not count.
+func TestGangWaitsForNobodyWhoCannotCome(t *testing.T) {
+	onNode := func(pod *corev1.Pod) { pod.Spec.NodeName = "n" }
+	ofVolcano := func(pod *corev1.Pod) { pod.Annotations = map[string]string{volcanoGroupAnnotation: "a"} }
+	worker := func(i int32, mods ...fixtures.PodMod) *corev1.Pod { return fixtures.Pod("a-worker-"+itoa(i), mods...) }
+	done := func(job *v1.TrainingJob) {
+		job.Status.Roles = []v1.RoleStatus{{Name: v1.RoleWorker, CompletedIndexes: "0"}}
+	}
+	runs, waits := worker(1, ofVolcano, onNode, fixtures.Running()), worker(2, ofVolcano)
+	for name, tc := range map[string]struct {
+		mod  fixtures.JobMod
+		pods []plan.Object
+		want int64
+	}{
+		"Volcano counts a pod that is done":          {nil, []plan.Object{worker(0, ofVolcano, onNode, fixtures.Succeeded()), runs, waits}, 3},
+		"but not one that is done and gone":          {done, []plan.Object{runs, waits}, 2},
+		"nor one that is done and of no group":       {nil, []plan.Object{worker(0, onNode, fixtures.Succeeded()), runs, waits}, 2},
+		"nor one that runs and is of no group":       {nil, []plan.Object{worker(0, onNode, fixtures.Running()), runs, waits}, 2},
+		"and nothing is lowered once all are placed": {nil, []plan.Object{worker(0, onNode, fixtures.Running()), runs, worker(2, ofVolcano, onNode)}, 3},
+	} {
+		job := fixtures.TrainingJob("a", fixtures.Workers(3), fixtures.Restart(v1.RestartExitCode), gpus("8"), gangOf())
+		if tc.mod != nil {
+			tc.mod(job)
+		}
+		observed := whereServed(volcanoGroupKind)
+		observed.Children = tc.pods
+		groups := groupsIn(t, Plan(job, observed, fixtures.Start))
+		if len(groups) != 1 {
+			t.Fatalf("%s: %d groups", name, len(groups))
+		}
+		spec := groups[0].(*unstructured.Unstructured).Object["spec"].(map[string]any)
+		want := map[string]any{"minMember": tc.want, "minResources": map[string]any{
+			"cpu": resource.NewMilliQuantity(1500*tc.want, resource.DecimalSI).String(), "nvidia.com/gpu": itoa(8 * int32(tc.want))}}
+		if diff := cmp.Diff(want, spec); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

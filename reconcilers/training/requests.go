@@ -8,19 +8,21 @@ import (
 )
 
 // minResources is what must be free before any pod of the gang is placed: what
-// the job says, or the requests of as many pods as are placed together, in the
+// the job says, or the requests of as many pods as are needed, in the
 // framework's order of roles.
 func (g *gang) minResources() corev1.ResourceList {
 	if given := g.job.Spec.Gang.MinResources; len(given) > 0 {
 		return given
 	}
 	total := corev1.ResourceList{}
-	left := g.atOnce()
-	for _, crew := range g.census.crews {
-		if f, ok := g.census.framework.(following); ok && f.follows(g.census, crew.role.Name) {
-			continue
+	left := g.needed()
+	for _, crew := range g.together() {
+		n := int32(0)
+		for _, m := range crew.members {
+			if n < left && !g.misses(m) {
+				n++
+			}
 		}
-		n := min(left, crew.wanted())
 		left -= n
 		for name, quantity := range podRequests(&crew.role.Template.Spec) {
 			quantity.Mul(int64(n))

@@ -115,6 +115,7 @@ func play(seed uint64, history []happening, verbose bool) (*world, string) {
 
 // settle lets pods do their work and the controller see everything.
 func (w *world) settle() {
+	w.admitGang()
 	for _, name := range w.names() {
 		w.progress(w.pods[name])
 	}
@@ -208,6 +209,7 @@ func randomJob(r *rand.Rand) *v1.TrainingJob {
 		pick(fixtures.Restart(v1.RestartExitCode), fixtures.Restart(v1.RestartOnFailure),
 			fixtures.Restart(v1.RestartNever), fixtures.Restart(v1.RestartExitCode)),
 		pick(nothing, nothing, fixtures.GangRestart()),
+		pick(nothing, gangShape(r)),
 		pick(nothing, fixtures.BackoffLimit(r.Int32N(5))),
 		pick(nothing, nothing, fixtures.Deadline(1+r.Int64N(600))),
 		pick(fixtures.CleanPods(v1.CleanPodAll), fixtures.CleanPods(v1.CleanPodRunning), fixtures.CleanPods(v1.CleanPodNone)),

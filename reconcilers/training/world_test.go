@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
@@ -36,6 +37,10 @@ type world struct {
 	others  map[string]plan.Object
 	gone    bool
 	uids    int
+	// served are the kinds of pod group that the API server knows; topologyGate
+	// says whether it keeps their topology.
+	served       map[schema.GroupVersionKind]bool
+	topologyGate bool
 
 	// seenJob, seenPods and seenOthers are what the controller's cache shows;
 	// the job of the version seenVersion.
@@ -47,6 +52,10 @@ type world struct {
 	// does not plan from an older one. A new controller does not know it, and
 	// starts from the newest.
 	written int
+	// patient says that the controller waits until its cache shows the pods that
+	// it has made, which are in unseen. One that does not must do no harm either.
+	patient bool
+	unseen  map[types.UID]bool
 	// crashAfter is after how many writes the controller dies in this pass.
 	crashAfter int
 
@@ -84,9 +93,11 @@ func newWorld(seed uint64) *world {
 	w := &world{
 		random: rand.New(rand.NewPCG(seed, seed)), now: fixtures.Start,
 		pods: map[string]*corev1.Pod{}, others: map[string]plan.Object{}, transitions: map[transition]bool{},
-		facts: facts{succeeded: map[string]bool{}},
+		facts: facts{succeeded: map[string]bool{}}, unseen: map[types.UID]bool{},
 	}
 	w.job = randomJob(w.random)
+	w.installSchedulers(w.random)
+	w.patient = w.random.IntN(2) == 0
 	w.lookAtAll()
 	return w
 }
@@ -135,11 +146,12 @@ func (w *world) lookAtAll() {
 func (w *world) restartController() {
 	w.note("controller restarts")
 	w.written = 0
+	clear(w.unseen)
 	w.lookAtAll()
 }
 
 func (w *world) observed() plan.Observed {
-	observed := plan.Observed{Children: make([]plan.Object, 0, len(w.seenPods)+len(w.seenOthers))}
+	observed := plan.Observed{Children: make([]plan.Object, 0, len(w.seenPods)+len(w.seenOthers)), Served: w.served}
 	for _, pod := range w.seenPods {
 		observed.Children = append(observed.Children, pod)
 	}
@@ -149,10 +161,23 @@ func (w *world) observed() plan.Observed {
 	return observed
 }
 
-// reconcile is the loop without its expectations of children: what they spare
-// must be harmless all the same.
+// awaited says whether the cache does not show yet what the controller has made.
+func (w *world) awaited() bool {
+	for _, pod := range w.seenPods {
+		delete(w.unseen, pod.UID)
+	}
+	waits := false
+	for _, pod := range w.pods {
+		// One that is gone before the cache showed it is given up after a while.
+		waits = waits || w.unseen[pod.UID]
+	}
+	return w.patient && waits
+}
+
+// reconcile is the loop. Without its patience it has no expectations of
+// children: what they spare must be harmless all the same.
 func (w *world) reconcile() {
-	if w.gone || w.seenVersion < w.written {
+	if w.gone || w.seenVersion < w.written || w.awaited() {
 		return
 	}
 	result := Plan(w.seenJob, w.observed(), w.now)
@@ -190,6 +215,9 @@ func (w *world) reconcile() {
 // apply server-side applies a child, if the cache does not show it as it should
 // be.
 func (w *world) apply(child runtime.ApplyConfiguration) {
+	if w.applyGroup(child) {
+		return
+	}
 	named, ok := child.(interface {
 		GetName() *string
 		GetKind() *string
@@ -251,6 +279,7 @@ func (w *world) create(pod *corev1.Pod) {
 	pod.CreationTimestamp = metav1.NewTime(w.now)
 	pod.Status.Phase = corev1.PodPending
 	w.pods[pod.Name] = pod
+	w.unseen[pod.UID] = true
 	w.note("created %s %s", pod.Name, pod.UID)
 }
 

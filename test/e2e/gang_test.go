@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -94,6 +95,22 @@ func racksOf(ctx context.Context, ns, name string) []string {
 	}
 	slices.Sort(racks)
 	return slices.Compact(racks)
+}
+
+// preempted lists the pods of a namespace that the scheduler preempted; for Eventually.
+func preempted(ns string) func(Gomega, context.Context) []string {
+	return func(g Gomega, ctx context.Context) []string {
+		var events eventsv1.EventList
+		g.Expect(k8s.List(ctx, &events, client.InNamespace(ns))).To(Succeed())
+		var names []string
+		for i := range events.Items {
+			if events.Items[i].Reason == "Preempted" {
+				names = append(names, events.Items[i].Regarding.Name)
+			}
+		}
+		slices.Sort(names)
+		return slices.Compact(names)
+	}
 }
 
 var _ = Describe("a gang", func() {
@@ -224,6 +241,23 @@ var _ = Describe("a gang", func() {
 			func(job *v1.TrainingJob) { job.Spec.Gang = &v1.Gang{PriorityClassName: class} })
 		eventuallyJob(ctx, ns, "urgent", allReady("2/2"))
 		eventuallyJob(ctx, ns, "usual", gangIs(metav1.ConditionFalse, v1.TrainingJobGangPendingReason, "0 of 2"))
+	})
+
+	It("that is restarted whole is preempted whole", func(ctx context.Context) {
+		newPool(ctx, "whole", "a", "a", "b")
+		ns := newNamespace(ctx)
+		class := "urgent-" + ns
+		mustKubectl(ctx, "", "create", "priorityclass", class, "--value=1000")
+		DeferCleanup(func(ctx context.Context) { mustKubectl(ctx, "", "delete", "priorityclass", class) })
+		submit(ctx, ns, "usual", fixtures.Workers(3), fixtures.GangRestart(), in("whole"), ganged(nil), forever)
+		eventuallyJob(ctx, ns, "usual", allReady("3/3"))
+		submit(ctx, ns, "urgent", fixtures.Workers(1), in("whole"), forever,
+			func(job *v1.TrainingJob) { job.Spec.Gang = &v1.Gang{PriorityClassName: class} })
+		eventuallyJob(ctx, ns, "urgent", allReady("1/1"))
+		Eventually(preempted(ns)).WithContext(ctx).Should(ConsistOf("usual-worker-0", "usual-worker-1", "usual-worker-2"))
+		job := eventuallyJob(ctx, ns, "usual", gangIs(metav1.ConditionFalse, v1.TrainingJobGangPendingReason, "0 of 3"))
+		Expect(job.Status.Restarts).To(HaveValue(BeZero()))
+		Expect(job.Status.Attempt).To(HaveValue(BeEquivalentTo(1)))
 	})
 
 	It("is not asked of a job that asks for none", func(ctx context.Context) {
