@@ -37,8 +37,9 @@ var stand = []byte(`"\u0000"`)
 type codec struct {
 	read, write json.Options
 
-	// raw is the spec being read, gap where its next part begins that is not
-	// carried, and marks how many marks there were in those before.
+	// raw is the text that a spec is read from, gap where the next part of the
+	// spec begins that is not carried, and marks how many marks there were in
+	// those before.
 	raw   []byte
 	gap   int64
 	marks int
@@ -104,19 +105,23 @@ func (c *codec) carryOut(enc *jsontext.Encoder, raw string) error {
 	return enc.WriteToken(jsontext.String("\x00"))
 }
 
-// decodeSpec decodes the JSON of a spec into spec. It reports whether spec
-// holds all that raw says: it does not when raw has nulls or empty values
-// outside the parts that are carried, which a Go type drops.
-func decodeSpec(raw []byte, spec any) (exact bool, err error) {
+// spec decodes the spec that comes next, an object, into a pointer to its Go
+// type. It reports whether that holds all that was read: it does not where there
+// are nulls or empty values outside the parts that are carried, which a Go type
+// drops.
+func (s *scanner) spec(into any) (whole bool, err error) {
+	if s.dec.PeekKind() != jsontext.KindBeginObject {
+		return false, errNoObject
+	}
 	c := codecs.Get().(*codec)
 	defer codecs.Put(c)
-	c.raw, c.gap, c.marks = raw, 0, 0
-	err = json.Unmarshal(raw, spec, c.read)
+	c.raw, c.gap, c.marks = s.raw, s.dec.InputOffset(), 0
+	err = json.UnmarshalDecode(s.dec, into, c.read)
 	c.raw = nil
 	if err != nil {
 		return false, err
 	}
-	return c.marks+countMarks(raw[c.gap:]) == 0, nil
+	return c.marks+countMarks(s.raw[c.gap:s.dec.InputOffset()]) == 0, nil
 }
 
 // A specText is the JSON of a spec that is not put together yet, so that what

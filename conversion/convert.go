@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -65,6 +66,23 @@ func (o *rawObject) convert(desired schema.GroupVersion) error {
 	return nil
 }
 
+// directionOf gives the only direction that an object takes on its way to a
+// version, nil where it takes none or several.
+func directionOf(from schema.GroupVersionKind, apiVersion string) *half {
+	kind := kinds[from.GroupKind()]
+	version, ok := strings.CutPrefix(apiVersion, from.Group+"/")
+	if kind == nil || !ok {
+		return nil
+	}
+	if spoke := kind.spokes[from.Version]; spoke != nil && version == hubVersion {
+		return spoke.up
+	}
+	if spoke := kind.spokes[version]; spoke != nil && from.Version == hubVersion {
+		return spoke.down
+	}
+	return nil
+}
+
 // convert changes the spec of an object from one version to v1 (up), or from
 // v1 to that version.
 func (k *kind) convert(object *rawObject, version string, up bool) error {
@@ -78,12 +96,8 @@ func (k *kind) convert(object *rawObject, version string, up bool) error {
 		object.metadata = metadata
 		return nil
 	}
-	half := spoke.down
-	if up {
-		half = spoke.up
-	}
 	if kept == "" && raw != nil {
-		if converted, exact, err := half.convert(raw); err == nil && exact {
+		if converted, exact, err := object.convertSpec(spoke.half(up)); err == nil && exact {
 			object.spec = converted
 			object.metadata = metadata
 			return nil

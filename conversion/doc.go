@@ -9,7 +9,8 @@
 //   - convert.go converts one object, which rawobject.go reads and writes with
 //     its parts as bytes, and annotation.go changes the one annotation of;
 //   - kind.go lists the kinds, and codec.go reads and writes their specs with
-//     pod templates carried as bytes: the fast path;
+//     pod templates carried as bytes: the fast path; equal.go tells whether it
+//     lost nothing;
 //   - exact.go is the careful path, over the JSON values of tree.go, for
 //     whatever a Go type cannot hold, and restore.go keeps what one version
 //     cannot say, so that it can come back;

@@ -49,11 +49,8 @@ func (s *spoke) convertTree(src tree, up bool) (tree, error) {
 	if _, ok := src.(map[string]any); !ok {
 		return src, nil
 	}
-	half := s.down
-	if up {
-		half = s.up
-	}
-	fits, aside := setAside(src, half.decode)
+	half := s.half(up)
+	fits, aside := setAside(src, half.fits)
 	converted, _, err := half.convert(encodeTree(fits))
 	if err != nil {
 		return nil, err

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
 // MaxBody is the greatest size of a review, in bytes: the API server's own
@@ -43,7 +47,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "a ConversionReview must be sent by POST", http.StatusMethodNotAllowed)
 		return
 	}
-	body, err := ReadBody(w, req)
+	text := texts.Get().(*texting)
+	defer text.free()
+	err := readBody(w, req, &text.body)
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		http.Error(w, fmt.Sprintf("the ConversionReview is larger than %d bytes", MaxBody), http.StatusRequestEntityTooLarge)
 		return
@@ -52,7 +58,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, fmt.Sprintf("failed to read the ConversionReview: %v", err), http.StatusBadRequest)
 		return
 	}
-	review, err := parseReview(body)
+	review, err := parseReview(text.body.Bytes())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -62,18 +68,47 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.Observe(time.Since(start), err == nil)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	// A client that is gone cannot be told.
-	_, _ = w.Write(encodeResponse(review.uid, converted, err))
+	text.answer = appendResponse(text.answer[:0], review.uid, converted, err)
+	if _, err := w.Write(text.answer); err != nil {
+		// The client is gone and cannot be told; whether the server is done with
+		// the answer cannot be told either.
+		text.answer = nil
+	}
+}
+
+// texting is the memory of one review and its answer, which refers to it.
+type texting struct {
+	body   bytes.Buffer
+	answer []byte
+}
+
+// maxKept is the greatest text, in bytes, whose memory is used again: nearly all
+// objects are smaller, and a few great ones shall not fill the pool.
+const maxKept = 64 << 10
+
+var texts = sync.Pool{New: func() any { return &texting{} }}
+
+func (t *texting) free() {
+	if t.body.Cap() > maxKept || cap(t.answer) > maxKept {
+		return
+	}
+	t.body.Reset()
+	texts.Put(t)
 }
 
 // ReadBody reads a request's body of at most MaxBody bytes; beyond that the
 // error is an *http.MaxBytesError. A body that has not come to its end within
 // BodyWait is given up, or whoever sends one without end would be waited for.
 func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
+	var body bytes.Buffer
+	err := readBody(w, req, &body)
+	return body.Bytes(), err
+}
+
+func readBody(w http.ResponseWriter, req *http.Request, body *bytes.Buffer) error {
 	// Where there is no connection, as in some tests, there is nothing to bound.
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(BodyWait))
-	var body bytes.Buffer
 	if size := req.ContentLength; size > 0 && size <= MaxBody {
 		body.Grow(int(size) + bytes.MinRead)
 	}
@@ -83,7 +118,7 @@ func ReadBody(w http.ResponseWriter, req *http.Request) ([]byte, error) {
 		// stays: the server reads on before it answers.
 		_ = connection.SetReadDeadline(time.Time{})
 	}
-	return body.Bytes(), err
+	return err
 }
 
 // convert converts all objects of a review, or none.
@@ -117,6 +152,8 @@ type review struct {
 	uid     string
 	desired schema.GroupVersion
 	objects []reviewed
+	// typed says whether specs are decoded as they are read.
+	typed bool
 }
 
 // A reviewed object is read with the review, so that no byte is scanned twice;
@@ -127,9 +164,19 @@ type reviewed struct {
 }
 
 func parseReview(body []byte) (*review, error) {
-	r := &review{}
+	r, err := readReview(body, true)
+	if errors.Is(err, errIllTyped) {
+		return readReview(body, false)
+	}
+	return r, err
+}
+
+// readReview reads a review; typed says whether specs are decoded on the way.
+func readReview(body []byte, typed bool) (*review, error) {
+	r := &review{typed: typed}
 	apiVersion, kind, desired, found := "", "", "", false
 	in := newScanner(body)
+	defer in.free()
 	err := in.object(func(name string) (err error) {
 		switch name {
 		case "apiVersion":
@@ -166,6 +213,12 @@ func parseReview(body []byte) (*review, error) {
 
 // read reads the request of a review, and gives the desired version.
 func (r *review) read(in *scanner) (desired string, err error) {
+	wanted := func(object *rawObject) *half {
+		if !r.typed || bytes.Contains(object.metadata, []byte(v1.RestoreAnnotation)) {
+			return nil
+		}
+		return directionOf(object.gvk(), desired)
+	}
 	err = in.object(func(name string) (err error) {
 		switch name {
 		case "uid":
@@ -179,7 +232,7 @@ func (r *review) read(in *scanner) (desired string, err error) {
 					_, err := in.value()
 					return err
 				}
-				object, err := readRawObject(in)
+				object, err := readRawObject(in, wanted)
 				r.objects = append(r.objects, reviewed{object: object})
 				return err
 			})
@@ -191,12 +244,12 @@ func (r *review) read(in *scanner) (desired string, err error) {
 	return desired, err
 }
 
-func encodeResponse(uid string, converted []*rawObject, failure error) []byte {
+func appendResponse(out []byte, uid string, converted []*rawObject, failure error) []byte {
 	size := 256 + len(uid)
 	for _, object := range converted {
 		size += object.size() + 1
 	}
-	out := append(make([]byte, 0, size), `{"kind":"ConversionReview","apiVersion":"`+reviewVersion+`","response":{"uid":`...)
+	out = append(slices.Grow(out, size), `{"kind":"ConversionReview","apiVersion":"`+reviewVersion+`","response":{"uid":`...)
 	out = appendString(out, uid)
 	if failure != nil {
 		out = append(out, `,"convertedObjects":[],"result":{"status":"Failure","reason":"BadRequest","code":400,"message":`...)
@@ -217,6 +270,7 @@ func encodeResponse(uid string, converted []*rawObject, failure error) []byte {
 func describe(object *rawObject) string {
 	name, namespace := "", ""
 	in := newScanner(object.metadata)
+	defer in.free()
 	_ = in.object(func(member string) (err error) {
 		switch member {
 		case "name":

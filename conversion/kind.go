@@ -14,19 +14,52 @@ const hubVersion = "v1"
 // A spoke converts the spec of one kind between v1 and one other version.
 type spoke struct {
 	version string
-	up      half
-	down    half
+	up      *half
+	down    *half
 	paths   fieldTable
+}
+
+// half is the direction from the version to v1 (up), or from v1.
+func (s *spoke) half(up bool) *half {
+	if up {
+		return s.up
+	}
+	return s.down
 }
 
 // A half is one direction of a spoke over the JSON of specs.
 type half struct {
+	// read decodes the spec that comes next, an object. The error is that of the
+	// first value that the Go type of the source cannot hold; there may be more
+	// to read of the spec then.
+	read func(in *scanner) (source, error)
+}
+
+// A source is a spec that was decoded, to be converted.
+type source interface {
 	// convert gives the converted spec, and whether converting it back gives
-	// exactly raw again.
-	convert func(raw []byte) (converted specText, exact bool, err error)
-	// decode gives the error of the first value that the Go type of the source
-	// cannot hold.
-	decode func(raw []byte) error
+	// exactly what was read again.
+	convert() (converted specText, exact bool, err error)
+}
+
+// convert reads and converts the JSON of a spec.
+func (h *half) convert(raw []byte) (converted specText, exact bool, err error) {
+	in := newScanner(raw)
+	defer in.free()
+	src, err := h.read(in)
+	if err != nil {
+		return specText{}, false, err
+	}
+	return src.convert()
+}
+
+// fits gives the error of the first value in the JSON of a spec that the Go type
+// of the source cannot hold.
+func (h *half) fits(raw []byte) error {
+	in := newScanner(raw)
+	defer in.free()
+	_, err := h.read(in)
+	return err
 }
 
 // A kind is everything that conversion knows of one kind.
@@ -54,26 +87,33 @@ func newSpoke[Hub, Spoke any](version string, toHub func(*Spoke, *Hub), fromHub 
 	}
 }
 
-func newHalf[Src, Dst any](forth func(*Src, *Dst), back func(*Dst, *Src)) half {
-	return half{
-		convert: func(raw []byte) (specText, bool, error) {
-			var src, again Src
-			var dst Dst
-			exact, err := decodeSpec(raw, &src)
-			if err != nil {
-				return specText{}, false, err
-			}
-			forth(&src, &dst)
-			if exact {
-				back(&dst, &again)
-				exact = reflect.DeepEqual(&src, &again)
-			}
-			converted, err := encodeSpec(&dst)
-			return converted, exact, err
-		},
-		decode: func(raw []byte) error {
-			_, err := decodeSpec(raw, new(Src))
-			return err
-		},
+func newHalf[Src, Dst any](forth func(*Src, *Dst), back func(*Dst, *Src)) *half {
+	return &half{read: func(in *scanner) (source, error) {
+		src := &typedSource[Src, Dst]{forth: forth, back: back}
+		var err error
+		src.whole, err = in.spec(&src.spec)
+		return src, err
+	}}
+}
+
+// A typedSource is the spec of a Go type.
+type typedSource[Src, Dst any] struct {
+	spec Src
+	// whole tells that spec holds all that was read.
+	whole bool
+	forth func(*Src, *Dst)
+	back  func(*Dst, *Src)
+}
+
+func (s *typedSource[Src, Dst]) convert() (specText, bool, error) {
+	var dst Dst
+	s.forth(&s.spec, &dst)
+	exact := s.whole
+	if exact {
+		var again Src
+		s.back(&dst, &again)
+		exact = equalSpecs(reflect.ValueOf(&s.spec), reflect.ValueOf(&again))
 	}
+	converted, err := encodeSpec(&dst)
+	return converted, exact, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,12 +17,28 @@ var errNoObject = errors.New("it must be a JSON object")
 // A scanner reads a JSON text once, from front to back. The values it gives
 // are parts of that text.
 type scanner struct {
-	dec *jsontext.Decoder
-	raw []byte
+	dec    *jsontext.Decoder
+	buffer bytes.Buffer
+	raw    []byte
 }
 
+// scanners are pooled because the JSON library remembers by each what strings
+// it has seen.
+var scanners = sync.Pool{New: func() any { return &scanner{dec: &jsontext.Decoder{}} }}
+
+// newScanner gives a scanner of a text; free takes it back.
 func newScanner(text []byte) *scanner {
-	return &scanner{dec: jsontext.NewDecoder(bytes.NewBuffer(text), readOptions...), raw: text}
+	s := scanners.Get().(*scanner)
+	s.buffer, s.raw = *bytes.NewBuffer(text), text
+	s.dec.Reset(&s.buffer, readOptions)
+	return s
+}
+
+// free gives the scanner up. What it gave stays.
+func (s *scanner) free() {
+	s.buffer, s.raw = bytes.Buffer{}, nil
+	s.dec.Reset(&s.buffer)
+	scanners.Put(s)
 }
 
 // object calls visit with the name of every member of the object that comes
@@ -97,13 +114,17 @@ type rawObject struct {
 	apiVersion, kind string
 	metadata         jsontext.Value
 	spec             specText
+	// typed is the spec, where it was decoded for the direction asked for while
+	// the object was read.
+	typed *typedSpec
 	// rest are the other members, each as `"name":value`.
 	rest [][]byte
 }
 
 func splitObject(raw []byte) (*rawObject, error) {
 	in := newScanner(raw)
-	object, err := readRawObject(in)
+	defer in.free()
+	object, err := readRawObject(in, untyped)
 	if err == nil {
 		err = in.end()
 	}
@@ -113,9 +134,17 @@ func splitObject(raw []byte) (*rawObject, error) {
 	return object, nil
 }
 
-func readRawObject(in *scanner) (*rawObject, error) {
+// readRawObject reads the object that comes next. Where wanted gives a direction
+// for what is known of the object when its spec comes, the spec is decoded for
+// it, so that no byte of it is looked at twice.
+func readRawObject(in *scanner, wanted func(*rawObject) *half) (*rawObject, error) {
 	object := &rawObject{}
 	err := in.object(func(name string) error {
+		if name == "spec" && in.dec.PeekKind() == jsontext.KindBeginObject {
+			if half := wanted(object); half != nil {
+				return object.readSpec(in, half)
+			}
+		}
 		value, err := in.value()
 		if err == nil {
 			object.set(name, value)
@@ -123,6 +152,39 @@ func readRawObject(in *scanner) (*rawObject, error) {
 		return err
 	})
 	return object, err
+}
+
+// errIllTyped says that a spec does not fit its Go type: it has to be read
+// without one.
+var errIllTyped = errors.New("the spec does not fit its type")
+
+func (o *rawObject) readSpec(in *scanner, half *half) error {
+	start := in.dec.InputOffset()
+	start += int64(bytes.IndexByte(in.raw[start:], '{'))
+	source, err := half.read(in)
+	if err != nil {
+		return errIllTyped
+	}
+	o.set("spec", in.raw[start:in.dec.InputOffset()])
+	o.typed = &typedSpec{half, source}
+	return nil
+}
+
+// untyped is for readers who want specs as they are.
+func untyped(*rawObject) *half { return nil }
+
+// A typedSpec is a spec that was decoded for one direction.
+type typedSpec struct {
+	half   *half
+	source source
+}
+
+// convertSpec converts the spec in one direction.
+func (o *rawObject) convertSpec(half *half) (converted specText, exact bool, err error) {
+	if o.typed != nil && o.typed.half == half {
+		return o.typed.source.convert()
+	}
+	return half.convert(o.rawSpec())
 }
 
 func (o *rawObject) set(name string, value jsontext.Value) {
@@ -134,7 +196,7 @@ func (o *rawObject) set(name string, value jsontext.Value) {
 	case name == "metadata":
 		o.metadata = value
 	case name == "spec":
-		o.spec = specText{written: value}
+		o.spec, o.typed = specText{written: value}, nil
 	default:
 		member := append(appendString(nil, name), ':')
 		o.rest = append(o.rest, append(member, value...))

@@ -187,13 +187,10 @@ func (s *spoke) restore(src, dst tree, kept string, up bool) (tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	decode := s.up.decode
-	if up {
-		decode = s.down.decode
-	}
-	fits := decode(encodeTree(dst)) == nil
+	back := s.half(!up)
+	fits := back.fits(encodeTree(dst)) == nil
 	allowed := func(candidate tree) bool {
-		if up && fits && decode(encodeTree(candidate)) != nil {
+		if up && fits && back.fits(encodeTree(candidate)) != nil {
 			return false
 		}
 		again, err := s.convertTree(candidate, !up)

@@ -2,12 +2,19 @@ package conversion
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -15,7 +22,7 @@ import (
 )
 
 // roundTrips is how many objects each way are converted there and back.
-const roundTrips = 10_000
+var roundTrips = flag.Uint64("round-trips", 10_000, "How many random objects each way are converted there and back.")
 
 func TestTrainingJobRoundTrip(t *testing.T) {
 	versions := map[string][2]schema.GroupVersion{
@@ -25,7 +32,7 @@ func TestTrainingJobRoundTrip(t *testing.T) {
 	for name, tc := range versions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(roundTrips) {
+			for seed := range *roundTrips {
 				roundTrip(t, seed, tc[0], tc[1])
 			}
 		})
@@ -45,33 +52,98 @@ func FuzzTrainingJobRoundTrip(f *testing.F) {
 	})
 }
 
-// roundTrip converts one random object there and back, and holds the fast path
-// against the careful one on the way.
+// roundTrip converts one random object there and back as the API server would
+// have it done, and holds each answer against the careful path.
 func roundTrip(t *testing.T, seed uint64, from, to schema.GroupVersion) {
 	t.Helper()
-	object := randomObject(rand.New(rand.NewPCG(seed, 1)), from)
-	there, err := Convert(object, to)
-	if err != nil {
-		t.Fatalf("seed %d: failed to convert %s to %s: %v", seed, object, to, err)
-	}
+	r := rand.New(rand.NewPCG(seed, 1))
+	object := randomObject(r, from)
+	there := converted(t, r, object, to)
 	again, err := Convert(there, to)
 	if err != nil || string(again) != string(there) {
 		t.Fatalf("seed %d: converting to the version it has changed the object: %v", seed, err)
 	}
-	back, err := Convert(there, from)
-	if err != nil {
-		t.Fatalf("seed %d: failed to convert back to %s: %v", seed, from, err)
+	back := converted(t, r, there, from)
+	if !sameMeaning(t, object, back) {
+		t.Fatalf("seed %d: %s to %s and back (-want +got):\n%s\nobject: %s\nconverted: %s", seed, from, to,
+			cmp.Diff(mustTree(t, object), mustTree(t, back)), object, there)
 	}
-	if diff := cmp.Diff(mustTree(t, object), mustTree(t, back)); diff != "" {
-		t.Fatalf("seed %d: %s to %s and back (-want +got):\n%s\nobject: %s\nconverted: %s", seed, from, to, diff, object, there)
+	for _, fast := range []struct {
+		from, got []byte
+		to        schema.GroupVersion
+	}{{object, there, to}, {there, back, from}} {
+		if careful := convertCarefully(t, fast.from, fast.to); !sameMeaning(t, careful, fast.got) {
+			t.Fatalf("seed %d: the fast path to %s differs from the careful one (-careful +fast):\n%s\nobject: %s", seed, fast.to,
+				cmp.Diff(mustTree(t, careful), mustTree(t, fast.got)), fast.from)
+		}
 	}
-	if seed%8 != 0 {
-		return // The careful path is slow, and every eighth object is many.
+}
+
+// converted has the handler convert an object, in a review whose members come in
+// some order, with white space between them.
+func converted(t *testing.T, r *rand.Rand, object []byte, to schema.GroupVersion) []byte {
+	t.Helper()
+	request := inSomeOrder(r, map[string][]byte{
+		"uid":               []byte(`"u"`),
+		"desiredAPIVersion": []byte(strconv.Quote(to.String())),
+		"objects":           slices.Concat([]byte("[ "), inSomeOrder(r, members(t, object)), []byte("\t]")),
+	})
+	review := inSomeOrder(r, map[string][]byte{
+		"kind": []byte(`"ConversionReview"`), "apiVersion": []byte(strconv.Quote(reviewVersion)), "request": request,
+	})
+	code, body := post(t, &Handler{}, string(review))
+	var answer struct {
+		Response struct {
+			UID              string
+			Result           struct{ Status, Message string }
+			ConvertedObjects []json.RawMessage
+		}
 	}
-	careful := convertCarefully(t, object, to)
-	if diff := cmp.Diff(mustTree(t, careful), mustTree(t, there)); diff != "" {
-		t.Fatalf("seed %d: the fast path differs from the careful one (-careful +fast):\n%s", seed, diff)
+	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+		t.Fatalf("%v: %s", err, body)
 	}
+	response := answer.Response
+	if code != http.StatusOK || response.UID != "u" || response.Result.Status != metav1.StatusSuccess || len(response.ConvertedObjects) != 1 {
+		t.Fatalf("failed to convert %s to %s: %d %s", object, to, code, body)
+	}
+	return response.ConvertedObjects[0]
+}
+
+func members(t *testing.T, object []byte) map[string][]byte {
+	t.Helper()
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(object, &raw); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]byte{}
+	for name, value := range raw {
+		found[name] = value
+	}
+	return found
+}
+
+// inSomeOrder writes an object: half of the time in the order of its names, as
+// the API server does.
+func inSomeOrder(r *rand.Rand, members map[string][]byte) []byte {
+	names := slices.Sorted(maps.Keys(members))
+	if r.IntN(2) == 0 {
+		r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	}
+	space := []string{"", " ", "\n\t"}[r.IntN(3)]
+	out := []byte("{" + space)
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ","+space...)
+		}
+		out = append(out, strconv.Quote(name)+space+":"+space...)
+		out = append(out, members[name]...)
+	}
+	return append(out, space+"}"...)
+}
+
+func sameMeaning(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	return reflect.DeepEqual(mustTree(t, a), mustTree(t, b))
 }
 
 // convertCarefully converts by way of trees alone: the oracle of the fast path.

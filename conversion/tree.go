@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -15,10 +16,10 @@ import (
 // absence of a value, which is not the same as null.
 type tree = any
 
-var readOptions = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+var readOptions = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 func parseTree(raw []byte) (tree, error) {
-	return readTree(jsontext.NewDecoder(bytes.NewBuffer(raw), readOptions...))
+	return readTree(jsontext.NewDecoder(bytes.NewBuffer(raw), readOptions))
 }
 
 func readTree(dec *jsontext.Decoder) (tree, error) {
