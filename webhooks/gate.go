@@ -72,9 +72,10 @@ type GateOptions struct {
 // A kind is how the requests for one kind are defaulted and judged. Objects
 // are v1 JSON.
 type kind interface {
-	// patch gives what defaults change; nothing where the object cannot be
-	// decoded.
-	patch(request *admissionv1.AdmissionRequest) (patch, error)
+	// patch gives what defaults change, nothing where the object cannot be
+	// decoded; or the faults, in v1 paths, that are to be told before the API
+	// server tells them.
+	patch(request *admissionv1.AdmissionRequest) (patch, []fault, error)
 	// faults gives what would make the object meaningless, in v1 paths.
 	faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error)
 	// warnings gives what its author should know of an object that is admitted,
@@ -131,10 +132,12 @@ func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest)
 	if err := incomplete(request); err != nil {
 		return badRequest(request, err)
 	}
-	operations, err := kind.patch(request)
+	operations, faults, err := kind.patch(request)
 	switch {
 	case err != nil:
 		return broken(request, err)
+	case len(faults) > 0:
+		return decide(request, faults).Response
 	case len(operations) == 0:
 		return allowed(request)
 	default:

@@ -25,7 +25,9 @@ type typed[T any] struct {
 	groupKind schema.GroupKind
 	// schema is that of v1. The API server does not hold requests made in
 	// other versions to it.
-	schema   *validation.Schema
+	schema *validation.Schema
+	// spokes are the schemas of the other versions, by name.
+	spokes   map[string]*validation.Schema
 	defaults func(*T)
 	validate func(old, object *T) field.ErrorList
 	// warn gives the lines that tell the author what an object that is admitted
@@ -39,12 +41,25 @@ type typed[T any] struct {
 	nulls bool
 }
 
-func newSchema(kind schema.GroupKind) (*validation.Schema, error) {
+// newSchemas builds the schemas of v1 and of the other versions of a kind.
+func newSchemas(kind schema.GroupKind) (*validation.Schema, map[string]*validation.Schema, error) {
 	definition, err := crd.Get(kind)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return validation.NewSchema(definition, v1.GroupVersion.Version)
+	schemas := map[string]*validation.Schema{}
+	for i := range definition.Spec.Versions {
+		name := definition.Spec.Versions[i].Name
+		if schemas[name], err = validation.NewSchema(definition, name); err != nil {
+			return nil, nil, err
+		}
+	}
+	hub := schemas[v1.GroupVersion.Version]
+	if hub == nil {
+		return nil, nil, fmt.Errorf("failed to find version %s of %s", v1.GroupVersion.Version, kind)
+	}
+	delete(schemas, v1.GroupVersion.Version)
+	return hub, schemas, nil
 }
 
 func (k *typed[T]) judged() bool { return k.policies }
@@ -75,12 +90,47 @@ func (k *typed[T]) typed(request *admissionv1.AdmissionRequest) (object, old *T)
 
 // patch writes the defaults of v1's schema, which the API server writes for
 // requests made in v1 alone, and those of the kind. An update that comes to
-// what is stored already is made to change nothing at all.
-func (k *typed[T]) patch(request *admissionv1.AdmissionRequest) (patch, error) {
+// what is stored already is made to change nothing at all. It gives faults
+// instead of what the API server would say first, and worse.
+func (k *typed[T]) patch(request *admissionv1.AdmissionRequest) (patch, []fault, error) {
 	content, err := decodeContent(request.Object.Raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	repeated, err := k.repeated(request, content)
+	if err != nil || len(repeated) > 0 {
+		return nil, toFaults(repeated), err
+	}
+	operations, err := k.patchOf(request, content)
+	return operations, nil, err
+}
+
+// repeated finds what a list has twice before the API server does. It looks at
+// no more than the schema of the request's own version: the rest is told with
+// all other faults.
+func (k *typed[T]) repeated(request *admissionv1.AdmissionRequest, content map[string]any) (field.ErrorList, error) {
+	repeated := k.schema.Repeated(nil, content)
+	if len(repeated) > 0 && !isAbsent(request.OldObject.Raw) {
+		old, err := decodeContent(request.OldObject.Raw)
+		if err != nil {
+			return nil, err
+		}
+		repeated = k.schema.Repeated(old, content)
+	}
+	if len(repeated) == 0 {
+		return nil, nil
+	}
+	made := requestKind(request)
+	if own, ok := conversion.Upstream(made); ok {
+		made = own
+	}
+	spoke, written := k.spokes[made.Version], writtenPaths(request)
+	return slices.DeleteFunc(repeated, func(err *field.Error) bool {
+		return err.Type != field.ErrorTypeDuplicate || spoke != nil && !spoke.TellsApart(written(err.Field))
+	}), nil
+}
+
+func (k *typed[T]) patchOf(request *admissionv1.AdmissionRequest, content map[string]any) (patch, error) {
 	before, err := json.Marshal(content["spec"])
 	if err != nil {
 		return nil, fmt.Errorf("failed to write the spec: %w", err)

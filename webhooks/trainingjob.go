@@ -20,13 +20,14 @@ import (
 // +kubebuilder:webhook:path=/validate-penstock-dev-v1-trainingjob,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=10,groups=penstock.dev,resources=trainingjobs,verbs=delete,versions=v1,name=delete.trainingjob.penstock.dev,admissionReviewVersions=v1,serviceName=penstock-webhook,serviceNamespace=penstock-system
 
 func newTrainingJobs() (*typed[v1.TrainingJob], error) {
-	schema, err := newSchema(v1.TrainingJobGroupKind)
+	schema, spokes, err := newSchemas(v1.TrainingJobGroupKind)
 	if err != nil {
 		return nil, err
 	}
 	return &typed[v1.TrainingJob]{
 		groupKind: v1.TrainingJobGroupKind,
 		schema:    schema,
+		spokes:    spokes,
 		defaults:  defaulting.DefaultTrainingJob,
 		validate:  validation.ValidateTrainingJob,
 		policies:  true,

@@ -20,13 +20,14 @@ import (
 // newWorkloadPolicies takes whether no system namespaces are named, so that a
 // policy on all pods could keep the cluster from starting.
 func newWorkloadPolicies(systemUnnamed bool) (*typed[v1.WorkloadPolicy], error) {
-	schema, err := newSchema(v1.WorkloadPolicyGroupKind)
+	schema, spokes, err := newSchemas(v1.WorkloadPolicyGroupKind)
 	if err != nil {
 		return nil, err
 	}
 	return &typed[v1.WorkloadPolicy]{
 		groupKind: v1.WorkloadPolicyGroupKind,
 		schema:    schema,
+		spokes:    spokes,
 		defaults:  defaulting.DefaultWorkloadPolicy,
 		validate: func(_, policy *v1.WorkloadPolicy) field.ErrorList {
 			errs := validateWorkloadPolicy(policy)

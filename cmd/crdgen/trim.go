@@ -21,8 +21,8 @@ const maxBytes = 256_000
 // trim splits a stream of CustomResourceDefinitions into manifests by file
 // name, named as controller-gen names them, and drops the descriptions below
 // every field whose Go type belongs to k8s.io/api; the metadata of templates
-// there gets its creationTimestamp, and a template without a schema keys its
-// containers. The scheme holds the Go type of every
+// there gets its creationTimestamp, a template without a schema keys its
+// containers, and maps of pointers may hold null. The scheme holds the Go type of every
 // version. A manifest over maxBytes is an error.
 func trim(stream []byte, scheme *runtime.Scheme) (map[string][]byte, error) {
 	manifests := map[string][]byte{}
@@ -110,7 +110,11 @@ func trimBelow(node map[string]any, typ reflect.Type) {
 	case reflect.Slice, reflect.Array:
 		trimBelow(object(node, "items"), typ.Elem())
 	case reflect.Map:
-		trimBelow(object(node, "additionalProperties"), typ.Elem())
+		values := object(node, "additionalProperties")
+		if values != nil && typ.Elem().Kind() == reflect.Pointer {
+			allowNull(values)
+		}
+		trimBelow(values, typ.Elem())
 	case reflect.Struct:
 		for field := range typ.Fields() {
 			name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -122,6 +126,11 @@ func trimBelow(node map[string]any, typ reflect.Type) {
 		}
 	}
 }
+
+// allowNull lets a map have null as a value, where its Go type can tell that
+// from none: controller-gen has no marker for it. The API server would drop the
+// key without a word, and nobody could refuse what was meant to be something.
+func allowNull(value map[string]any) { value["nullable"] = true }
 
 const preserveUnknown = "x-kubernetes-preserve-unknown-fields"
 

@@ -25,6 +25,12 @@ type SampleSpec struct {
 	Probes   map[string]corev1.ProbeHandler `json:"probes,omitempty"`
 	Selector *metav1.LabelSelector          `json:"selector,omitempty"`
 	Limit    int64                          `json:"limit,omitempty"`
+	Roles    map[string]*SampleRole         `json:"roles,omitempty"`
+	Counts   map[string]SampleRole          `json:"counts,omitempty"`
+}
+
+type SampleRole struct {
+	Limit int64 `json:"limit,omitempty"`
 }
 
 func (s *Sample) DeepCopyObject() runtime.Object { return s }
@@ -79,6 +85,29 @@ func TestTrim(t *testing.T) {
                 properties:
                   spec:
                     type: object
+                type: object
+`,
+		},
+		"a map of pointers may hold null": {
+			properties: `
+              counts:
+                additionalProperties:
+                  type: object
+                type: object
+              roles:
+                additionalProperties:
+                  type: object
+                type: object
+`,
+			want: `
+              counts:
+                additionalProperties:
+                  type: object
+                type: object
+              roles:
+                additionalProperties:
+                  nullable: true
+                  type: object
                 type: object
 `,
 		},

@@ -37,6 +37,10 @@ var _ = Describe("what is refused", func() {
 			"metadata.name", "63"),
 		Entry("a misspelt field in a template", alphaJob("imge", "image:", "imge:"),
 			"spec.pytorchReplicaSpecs.Master.template.spec.containers[0].imge", `did you mean "image"?`),
+		Entry("a container twice", alphaJob("twice", "          containers:\n", "          containers:\n          - {name: pytorch, image: a}\n"),
+			"spec.pytorchReplicaSpecs.Master.template.spec.containers[1]", "change or remove one of the two"),
+		Entry("a container twice, in v1", hubJob("twice", "        containers:\n", "        containers:\n        - {name: pytorch, image: a}\n"),
+			"spec.roles[0].template.spec.containers[1]", "change or remove one of the two"),
 		Entry("several faults at once", alphaJob("many", "replicas: 1", "replicas: 2", "gpu: 8", "gpu: 9"),
 			"must be 1", "policy gpu-ceiling"),
 	)
@@ -68,6 +72,18 @@ var _ = Describe("what is refused", func() {
 		Expect(out).To(ContainSubstring("spec.runPolicy.backoffLimit"))
 		Expect(out).To(ContainSubstring("greater than or equal to 0"))
 	})
+
+	// Client-side kubectl apply drops what is null by itself.
+	DescribeTable("says so of a role that is null", func(ctx context.Context, args ...string) {
+		ns := newNamespace(ctx, nil)
+		out, err := kubectl(ctx, `{apiVersion: penstock.dev/v1alpha1, kind: TrainingJob, metadata: {name: "null"}, spec: {pytorchReplicaSpecs: {
+  Master: null, Worker: {template: {spec: {containers: [{name: pytorch, image: "images.example/train:1"}]}}}}}}`, append(args, "-n", ns, "-f", "-")...)
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(And(ContainSubstring("spec.pytorchReplicaSpecs.Master.template"), ContainSubstring("write what they are, or remove the role")))
+	},
+		Entry("created", "create"),
+		Entry("applied server-side", "apply", "--server-side"),
+	)
 
 	It("judges kubectl scale by the same rules", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)

@@ -33,7 +33,7 @@ func validateRoles(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
 			seen[folded] = role.Name
 		}
 		errs = append(errs, validateTopology(role.Topology, rolePath.Child("topology"))...)
-		errs = append(errs, validateTemplate(spec, role, rolePath.Child("template", "spec"))...)
+		errs = append(errs, validateTemplate(spec, role, rolePath.Child("template"))...)
 	}
 	if spec.Framework.Known() {
 		errs = append(errs, validateLeader(spec, path)...)

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -131,11 +130,7 @@ func (s *Schema) Validate(ctx context.Context, old, obj map[string]any) field.Er
 	if s.embeds {
 		errs = append(errs, objectmeta.Validate(ctx, nil, obj, s.structural, false)...)
 	}
-	if listErrs := listtype.ValidateListSetsAndMaps(nil, s.structural, obj); len(listErrs) > 0 {
-		if old == nil || len(listtype.ValidateListSetsAndMaps(nil, s.structural, old)) == 0 {
-			errs = append(errs, listErrs...)
-		}
-	}
+	errs = append(errs, s.Repeated(old, obj)...)
 	return append(errs, s.validateRules(ctx, old, obj, correlated, errs)...)
 }
 

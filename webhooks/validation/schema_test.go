@@ -70,7 +70,7 @@ func TestSchemaValidate(t *testing.T) {
 		},
 		"a role twice": {
 			obj:  head + `spec: {framework: PyTorch, roles: [` + container + `, ` + container + `]}`,
-			want: []string{`spec.roles[1]: Duplicate value: {"name":"Master"}`},
+			want: []string{`spec.roles[1]: Duplicate value: {"name":"Master"}: is in the list already: change or remove one of the two`},
 		},
 		"a fault of type": {
 			obj: head + `spec: {framework: PyTorch, roles: {}}`,

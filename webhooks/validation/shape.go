@@ -27,6 +27,11 @@ type shape struct {
 	fields     map[string]*shape
 	additional *shape
 	items      *shape
+	// keys tell the items of a list apart, isSet says that their values do, and
+	// tellsBelow that this is so of some list below.
+	keys       []string
+	isSet      bool
+	tellsBelow bool
 	// defaults of the fields, and what takes the place of a null here.
 	defaults map[string]any
 	standard any
@@ -65,6 +70,11 @@ func newShape(node *structuralschema.Structural) *shape {
 		made.opaque = made.opaque || made.additional == nil && !node.AdditionalProperties.Bool
 	}
 	made.items = newShape(node.Items)
+	made.readList(node)
+	made.tellsBelow = made.items.tells() || made.additional.tells()
+	for _, field := range made.fields {
+		made.tellsBelow = made.tellsBelow || field.tells()
+	}
 	return made
 }
 

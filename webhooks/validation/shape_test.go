@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	schemavalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -55,7 +56,7 @@ status: {conditions: [{type: A}]}
 func TestShapeAgreesWithTheAPIServersCode(t *testing.T) {
 	schema, good := schemaAndJob(t)
 	random := rand.New(rand.NewPCG(1, 1))
-	sure := 0
+	sure, repeating := 0, 0
 	const rounds = 2000
 	for round := range rounds {
 		job := runtime.DeepCopyJSON(good)
@@ -75,6 +76,11 @@ func TestShapeAgreesWithTheAPIServersCode(t *testing.T) {
 				t.Fatalf("round %d: all fields are known, but the API server prunes %v", round, unknown)
 			}
 		}
+		if errs := listtype.ValidateListSetsAndMaps(nil, schema.structural, job); len(errs) > 0 != !schema.shape.distinct(job) {
+			t.Fatalf("round %d: distinct is %v, but the API server says %v", round, schema.shape.distinct(job), errs)
+		} else if len(errs) > 0 {
+			repeating++
+		}
 		judged := maps.Clone(job)
 		delete(judged, "status")
 		if !schema.shape.conforms(judged) {
@@ -89,6 +95,9 @@ func TestShapeAgreesWithTheAPIServersCode(t *testing.T) {
 	// where the schema asks for nothing.
 	if sure < rounds/4 {
 		t.Errorf("only %d of %d jobs conform", sure, rounds)
+	}
+	if repeating == 0 {
+		t.Error("no job has an item twice")
 	}
 }
 
@@ -155,6 +164,10 @@ func breakAt(random *rand.Rand, value any) {
 			return
 		}
 		index := random.IntN(len(value))
+		if random.IntN(6) == 0 {
+			value[index] = runtime.DeepCopyJSONValue(value[random.IntN(len(value))])
+			return
+		}
 		if random.IntN(6) == 0 || !isTree(value[index]) {
 			value[index] = oddValue(random)
 			return

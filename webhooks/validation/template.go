@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,7 +17,12 @@ import (
 // are made; only what is cheap to see and often wrong is repeated here.
 func validateTemplate(spec *v1.TrainingJobSpec, role *v1.Role, path *field.Path) field.ErrorList {
 	pod := &role.Template.Spec
-	containersPath := path.Child("containers")
+	containersPath := path.Child("spec", "containers")
+	if pod.Containers == nil && apiequality.Semantic.DeepEqual(role.Template, corev1.PodTemplateSpec{}) {
+		return field.ErrorList{field.Required(path, fmt.Sprintf(
+			"role %s says nothing of its pods: write what they are, or remove the role", role.Name))}
+	}
+	path = path.Child("spec")
 	if len(pod.Containers) == 0 {
 		return field.ErrorList{field.Required(containersPath, containerFix(spec.Framework))}
 	}

@@ -143,8 +143,12 @@ func TestValidateTrainingJob(t *testing.T) {
 			want: []string{`spec.roles[0].template.spec.containers[0].name: Invalid value: "pytorch1": ` +
 				`must be pytorch in one container: port, environment and exit code hang on that name; rename the container that trains`},
 		},
-		"a template without containers": {
+		"an empty template": {
 			job:  `spec: {framework: PyTorch, roles: [{name: Master, template: {}}]}`,
+			want: []string{`spec.roles[0].template: Required value: role Master says nothing of its pods: write what they are, or remove the role`},
+		},
+		"a template with no containers": {
+			job:  `spec: {framework: PyTorch, roles: [{name: Master, template: {spec: {containers: []}}}]}`,
 			want: []string{`spec.roles[0].template.spec.containers: Required value: a pod needs a container: add one called pytorch`},
 		},
 		"faults of containers, all at once": {

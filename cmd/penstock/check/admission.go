@@ -101,7 +101,12 @@ func (c *Checker) admit(ctx context.Context, s *subject, object Object, content 
 	}
 	complete(content, oldContent, result.Namespace)
 	s.schema().Default(content)
-	if content, err = c.defaulted(ctx, request, content); err != nil {
+	content, err = c.defaulted(ctx, request, content)
+	if refusal := (*refusal)(nil); errors.As(err, &refusal) {
+		result.refuse(refusal.status.Reason, refusal.faults()...)
+		return
+	}
+	if err != nil {
 		broken(err)
 		return
 	}
@@ -226,7 +231,7 @@ func (a *admission) of(hub []byte) *admissionv1.AdmissionRequest {
 func (a *admission) applyDefaults(ctx context.Context, hub []byte) ([]byte, error) {
 	response := a.gate.Default(ctx, a.of(hub))
 	if !response.Allowed {
-		return nil, errors.New(response.Result.Message)
+		return nil, &refusal{response.Result}
 	}
 	if len(response.Patch) == 0 {
 		return hub, nil
@@ -245,6 +250,22 @@ func (a *admission) applyDefaults(ctx context.Context, hub []byte) ([]byte, erro
 	}
 	a.hub().Default(content)
 	return json.Marshal(content)
+}
+
+// refusal is what the defaulting webhook says instead of defaults.
+type refusal struct{ status *metav1.Status }
+
+func (r *refusal) Error() string { return r.status.Message }
+
+func (r *refusal) faults() []Fault {
+	if r.status.Details == nil || len(r.status.Details.Causes) == 0 {
+		return []Fault{{Message: r.status.Message}}
+	}
+	faults := make([]Fault, len(r.status.Details.Causes))
+	for i, cause := range r.status.Details.Causes {
+		faults[i] = Fault{Field: cause.Field, Message: cause.Message}
+	}
+	return faults
 }
 
 func faultsOf(errs field.ErrorList) []Fault {

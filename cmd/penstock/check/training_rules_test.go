@@ -28,8 +28,19 @@ var trainingRules = map[string]struct {
 	"no roles":       {kind: "PyTorchJob", spec: `{pytorchReplicaSpecs: {}}`, field: "spec.pytorchReplicaSpecs", hub: "spec.roles"},
 	"a null role": {
 		kind: "PyTorchJob", spec: `{pytorchReplicaSpecs: {Master: null}}`,
-		// The API server drops nulls; in v1 it is a role without a template.
-		field: "spec.pytorchReplicaSpecs", hub: "spec.roles[0].template",
+		field: "spec.pytorchReplicaSpecs.Master.template", hub: "spec.roles[0].template",
+	},
+	"a null role beside another": {
+		kind: "PyTorchJob", spec: `{pytorchReplicaSpecs: {Worker: {template: {spec: {containers: [{name: pytorch, image: a}]}}}, Master: null}}`,
+		field: "spec.pytorchReplicaSpecs.Master.template", hub: "spec.roles[0].template",
+	},
+	"an empty role": {
+		kind: "XGBoostJob", spec: `{xgbReplicaSpecs: {Master: {}}}`,
+		field: "spec.xgbReplicaSpecs.Master.template", hub: "spec.roles[0].template",
+	},
+	"a null template": {
+		kind: "MPIJob", spec: `{mpiReplicaSpecs: {Launcher: {replicas: 1, template: null}}}`,
+		field: "spec.mpiReplicaSpecs.Launcher.template", hub: "spec.roles[0].template",
 	},
 	"no container": {
 		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: []}}}}}`,
@@ -138,7 +149,11 @@ var trainingRules = map[string]struct {
 	},
 	"two containers of one name": {
 		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}, {name: jax, image: b}]}}}}}`,
-		field: "spec.jaxReplicaSpecs[Worker].template.spec.containers[1]", hub: "spec.roles[0].template.spec.containers[1]",
+		field: "spec.jaxReplicaSpecs.Worker.template.spec.containers[1]", hub: "spec.roles[0].template.spec.containers[1]",
+	},
+	"two init containers of one name": {
+		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {initContainers: [{name: a, image: a}, {name: a, image: b}], containers: [{name: jax, image: a}]}}}}}`,
+		field: "spec.jaxReplicaSpecs.Worker.template.spec.initContainers[1]", hub: "spec.roles[0].template.spec.initContainers[1]",
 	},
 	"two roles that differ in case": {
 		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}, worker: {replicas: 2, template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
