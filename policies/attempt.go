@@ -87,7 +87,10 @@ func (a *attempt) await(ctx context.Context, w *worker) int {
 				overdue.Reset(left)
 				continue
 			}
-			w.abandoned.Store(true)
+			if !w.abandon() {
+				overdue.Reset(grace)
+				continue // it is about to say that it is done
+			}
 			finished := int(w.finished.Load())
 			a.settleAll(w, finished)
 			if finished == len(w.trials) {

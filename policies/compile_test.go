@@ -54,6 +54,13 @@ func TestCompile(t *testing.T) {
 			policy: policy("p", "package p\nviolation contains \"x\" if data.lib.a.y", libs("package lib.a\ny if opa.runtime()")),
 			want:   []string{"spec.libs[0]: 2:6: rego_type_error: builtin opa.runtime is not allowed in a policy"},
 		},
+		"a rule that needs itself": {
+			policy: policy("p", "package p\nviolation contains \"x\" if f(3)\nf(x) if g(x - 1)\ng(x) if f(x - 1)"),
+			want: []string{
+				"spec.rego: 3:1: rego_recursion_error: rule data.p.f is recursive: data.p.f -> data.p.g -> data.p.f",
+				"spec.rego: 4:1: rego_recursion_error: rule data.p.g is recursive: data.p.g -> data.p.f -> data.p.g",
+			},
+		},
 		"a parse error has line and column": {
 			policy: policy("p", "package p\n\nviolation contains msg if {\n  msg := \n}\n"),
 			want:   []string{"spec.rego: 5:1: rego_parse_error: unexpected } token"},

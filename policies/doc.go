@@ -16,8 +16,9 @@
 //   - scope.go: which of them a webhook of the API server asks;
 //   - request.go, judge.go: one request, from the index to the verdict;
 //   - input.go, value.go: its objects as one Rego value;
-//   - attempt.go, worker.go, evaluate.go: running rules within their time;
-//     guard.go, guardrun.go: telling that one has nothing to say;
+//   - attempt.go, worker.go, evaluate.go: running rules within their time; cut.go,
+//     when that or the memory is over; bounds.go, boundsregex.go, what one call
+//     of a builtin may take; guard.go, guardrun.go: telling that one has nothing to say;
 //   - inventory.go, inventoryview.go: the cluster objects that rules read as
 //     data.inventory; ordered.go, the map that they are kept in;
 //     inventoryreads.go, inventorypath.go, projection.go, which of their fields;

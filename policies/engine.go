@@ -29,12 +29,19 @@ type Options struct {
 	// Explain has every violation carry an Explanation. Rules that find one are
 	// evaluated twice; it is for offline checks.
 	Explain bool
+	// MemoryBytes is how large the heap of the process may be before evaluations
+	// that take long are stopped; three quarters of GOMEMLIMIT by default, and
+	// no limit where that is not set.
+	MemoryBytes uint64
+
+	memory *memoryGuard
 }
 
 func (o Options) withDefaults() *Options {
 	o.Deadline = cmp.Or(o.Deadline, 500*time.Millisecond)
 	o.MaxInputBytes = cmp.Or(o.MaxInputBytes, 8<<20)
 	o.Concurrency = cmp.Or(o.Concurrency, 2*runtime.GOMAXPROCS(0))
+	o.memory = &memoryGuard{limit: cmp.Or(o.MemoryBytes, memoryLimit())}
 	if o.Observer == nil {
 		o.Observer = noObserver{}
 	}

@@ -104,8 +104,8 @@ func TestGuardsChangeNoVerdict(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		unguarded := *compiled.rule
-		unguarded.queries = append([]query(nil), unguarded.queries...)
+		unguarded := &rule{compiler: compiled.rule.compiler, reads: compiled.rule.reads, shared: compiled.rule.shared}
+		unguarded.queries = append([]query(nil), compiled.rule.queries...)
 		for i := range unguarded.queries {
 			unguarded.queries[i].guard = nil
 		}
@@ -114,7 +114,7 @@ func TestGuardsChangeNoVerdict(t *testing.T) {
 			for range random.IntN(3) {
 				object = breakAt(random, object)
 			}
-			with, without := findingsFor(t, compiled.rule, policy, object), findingsFor(t, &unguarded, policy, object)
+			with, without := findingsFor(t, compiled.rule, policy, object), findingsFor(t, unguarded, policy, object)
 			if diff := cmp.Diff(without, with, cmp.AllowUnexported(finding{})); diff != "" {
 				t.Fatalf("%s of %v (-without guard +with):\n%s", policy.Name, object, diff)
 			}

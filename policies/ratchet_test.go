@@ -56,6 +56,24 @@ violation contains {"msg": "no backoff limit", "field": "spec.runPolicy.backoffL
 		"a total grows at another role": {
 			total, `{"spec":{"roles":[{"replicas":3},{"replicas":3}]}}`, `{"spec":{"roles":[{"replicas":3},{"replicas":4}]}}`, true,
 		},
+		"a total grows at the role that is reported": {
+			total, `{"spec":{"roles":[{"replicas":3},{"replicas":3}]}}`, `{"spec":{"roles":[{"replicas":4},{"replicas":3}]}}`, true,
+		},
+		"a total grows by a role that is added": {
+			total, `{"spec":{"roles":[{"replicas":6}]}}`, `{"spec":{"roles":[{"replicas":6},{"replicas":1}]}}`, true,
+		},
+		"a total shrinks at another role and is still too much": {
+			total, `{"spec":{"roles":[{"replicas":5},{"replicas":5}]}}`, `{"spec":{"roles":[{"replicas":5},{"replicas":4}]}}`, true,
+		},
+		"a total stays while another role is edited": {
+			total, `{"spec":{"roles":[{"replicas":3},{"replicas":3,"image":"a"}]}}`, `{"spec":{"roles":[{"replicas":3},{"replicas":3,"image":"b"}]}}`, false,
+		},
+		"a total stays, moved between roles other than the reported": {
+			total, `{"spec":{"roles":[{"replicas":3},{"replicas":3},{"replicas":1}]}}`, `{"spec":{"roles":[{"replicas":3},{"replicas":1},{"replicas":3}]}}`, false,
+		},
+		"a total stays, moved from the reported role": {
+			total, `{"spec":{"roles":[{"replicas":3},{"replicas":3}]}}`, `{"spec":{"roles":[{"replicas":2},{"replicas":4}]}}`, true,
+		},
 		"a total stays": {
 			total, `{"spec":{"roles":[{"replicas":3},{"replicas":3}]}}`, `{"spec":{"roles":[{"replicas":3},{"replicas":3}]},"metadata":{"labels":{"a":"b"}}}`, false,
 		},

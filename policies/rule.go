@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -37,6 +38,8 @@ type rule struct {
 	// shared tells that the policy uses the shared library, whose values are
 	// computed once for all policies that judge a request.
 	shared bool
+	// stuck is how many evaluations hang in the rule, having been abandoned.
+	stuck atomic.Int32
 }
 
 // query asks for the value of one of verdictRules.

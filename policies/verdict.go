@@ -54,7 +54,11 @@ const (
 	ReasonPanic ErrorReason = "Panic"
 	// ReasonInput means that the objects are too large or are not JSON.
 	ReasonInput ErrorReason = "Input"
-	// ReasonBusy means that no evaluation slot became free in time.
+	// ReasonMemory means that the policy takes too much memory, or would with
+	// its next step.
+	ReasonMemory ErrorReason = "Memory"
+	// ReasonBusy means that no evaluation slot became free in time, or that
+	// evaluations of the policy for other requests hang.
 	ReasonBusy ErrorReason = "Busy"
 	// ReasonNotCompiled means that no version of the policy has compiled yet.
 	ReasonNotCompiled ErrorReason = "NotCompiled"

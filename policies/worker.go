@@ -2,6 +2,7 @@ package policies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -11,8 +12,9 @@ import (
 )
 
 // worker evaluates trials in turn on a goroutine of its own. When it hangs in
-// a builtin it is abandoned: it keeps its slot, so that the number of such
-// goroutines is bounded, and stops after the trial at hand.
+// a builtin it is abandoned: its slot is given to others, and it stops after the
+// trial at hand. Its rule counts how many hang in it, and is asked no more while
+// these are maxStuck: so their number is bounded too.
 type worker struct {
 	attempt *attempt
 	trials  []trial
@@ -21,9 +23,13 @@ type worker struct {
 	results  []result
 	finished atomic.Int32
 	// started is when the trial at hand began, in nanoseconds since epoch.
-	started   atomic.Int64
-	epoch     time.Time
-	abandoned atomic.Bool
+	started atomic.Int64
+	epoch   time.Time
+	// state is changed once, by who is first: the worker that has finished, or
+	// who waits for it and gives up.
+	state atomic.Int32
+	// stuckIn is the rule that an abandoned worker hangs in.
+	stuckIn *rule
 	// done is closed when all trials are finished.
 	done chan struct{}
 
@@ -32,6 +38,16 @@ type worker struct {
 	old *evaluation
 	cut *cut
 }
+
+// States of a worker.
+const (
+	working int32 = iota
+	finished
+	abandoned
+)
+
+// maxStuck is how many evaluations of one rule may hang at once.
+const maxStuck = 2
 
 func newWorker(a *attempt, trials []trial) *worker {
 	return &worker{
@@ -50,11 +66,11 @@ func (w *worker) busyFor() time.Duration {
 }
 
 func (w *worker) work(ctx context.Context) {
-	defer func() { <-w.attempt.judgement.snapshot.slots }()
+	defer w.leave()
 	defer func() { w.cut.release() }()
 	growStack()
 	for i, t := range w.trials {
-		if w.abandoned.Load() {
+		if w.state.Load() == abandoned {
 			return
 		}
 		start := time.Since(w.epoch)
@@ -65,6 +81,28 @@ func (w *worker) work(ctx context.Context) {
 		w.finished.Add(1)
 	}
 	close(w.done)
+}
+
+// leave gives the slot back, unless who abandoned the worker has.
+func (w *worker) leave() {
+	if w.state.CompareAndSwap(working, finished) {
+		<-w.attempt.judgement.snapshot.slots
+		return
+	}
+	w.stuckIn.stuck.Add(-1)
+}
+
+// abandon gives up waiting for the worker. It reports whether it was working.
+func (w *worker) abandon() bool {
+	at := min(int(w.finished.Load()), len(w.trials)-1)
+	w.stuckIn = w.trials[at].policy.rule
+	w.stuckIn.stuck.Add(1)
+	if w.state.CompareAndSwap(working, abandoned) {
+		<-w.attempt.judgement.snapshot.slots
+		return true
+	}
+	w.stuckIn.stuck.Add(-1)
+	return false
 }
 
 // growStack makes the stack of a new goroutine as large as rules commonly need.
@@ -97,49 +135,33 @@ func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
 	if t.lacks != nil {
 		return result{lacks: t.lacks}
 	}
-	w.cut = w.cut.arm(ctx, w.attempt.judgement.snapshot.limits.Deadline)
+	if stuck := t.policy.rule.stuck.Load(); stuck >= maxStuck {
+		return result{reason: ReasonBusy, err: fmt.Errorf("%d evaluations of it for other requests have not ended long after their time", stuck)}
+	}
+	limits := w.attempt.judgement.snapshot.limits
+	w.cut = w.cut.arm(ctx, limits)
 	findings, err := w.eval.run(ctx, t, w.cut.cancel)
 	if err != nil {
-		if w.cut.cancel.Cancelled() || topdown.IsCancel(err) {
-			return w.attempt.late(ctx)
-		}
-		return result{reason: ReasonRuntime, err: err}
+		return w.failed(ctx, err)
 	}
 	r = w.ratchet(ctx, t, findings, w.cut.cancel)
-	if w.attempt.judgement.snapshot.limits.Explain && len(findings) > 0 {
+	if limits.Explain && len(findings) > 0 {
 		w.eval.explain(ctx, t, w.cut.cancel, r.findings, r.tolerated)
 	}
 	return r
 }
 
-// cut cancels evaluations at their deadlines and when the request ends. One is
-// used for many evaluations, as long as it has not fired.
-type cut struct {
-	cancel topdown.Cancel
-	timer  *time.Timer
-	unbind func() bool
-}
-
-// arm returns a cut for an evaluation that starts now; c itself, which may be
-// nil, if it can be used again.
-func (c *cut) arm(ctx context.Context, deadline time.Duration) *cut {
-	// A timer that cannot be stopped is firing, perhaps only now.
-	if c != nil && c.timer.Stop() && !c.cancel.Cancelled() {
-		c.timer.Reset(deadline)
-		return c
-	}
-	c.release()
-	cancel := topdown.NewCancel()
-	return &cut{
-		cancel: cancel,
-		timer:  time.AfterFunc(deadline, cancel.Cancel),
-		unbind: context.AfterFunc(ctx, cancel.Cancel),
-	}
-}
-
-func (c *cut) release() {
-	if c != nil {
-		c.timer.Stop()
-		c.unbind()
+// failed is the result of a policy that Rego reported an error for.
+func (w *worker) failed(ctx context.Context, err error) result {
+	var fault *topdown.Error
+	switch {
+	case w.cut.overfull.Load():
+		return result{reason: ReasonMemory, err: errMemory}
+	case w.cut.cancel.Cancelled() || topdown.IsCancel(err):
+		return w.attempt.late(ctx)
+	case errors.As(err, &fault) && fault.Code == memoryCode:
+		return result{reason: ReasonMemory, err: errors.New(fault.Message)}
+	default:
+		return result{reason: ReasonRuntime, err: err}
 	}
 }

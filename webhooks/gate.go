@@ -182,7 +182,7 @@ func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest
 		if !g.Loaded() {
 			return g.notLoaded(request)
 		}
-		judgements = append(judgements, judgement{g.judge(ctx, request, groupKind(request), g.ownScope(ctx, request)), writtenPaths(request)})
+		judgements = append(judgements, judgement{g.judge(ctx, g.Engine.Snapshot(), request, groupKind(request), g.ownScope(ctx, request)), writtenPaths(request)})
 	}
 	decision := decide(request, faults, judgements...)
 	if request.Operation != admissionv1.Delete && decision.Response.Allowed {
@@ -215,9 +215,10 @@ func (g *Gate) ownScope(ctx context.Context, request *admissionv1.AdmissionReque
 	return policies.Scope{}
 }
 
-// judge asks the policies that name a kind.
-func (g *Gate) judge(ctx context.Context, request *admissionv1.AdmissionRequest, kind schema.GroupKind, scope policies.Scope) policies.Verdict {
-	return g.Engine.Snapshot().Judge(ctx, g.policyRequest(ctx, request, kind, scope))
+// judge asks the policies of a snapshot that name a kind. A request is judged by
+// one snapshot, however often it is.
+func (g *Gate) judge(ctx context.Context, snapshot *policies.Snapshot, request *admissionv1.AdmissionRequest, kind schema.GroupKind, scope policies.Scope) policies.Verdict {
+	return snapshot.Judge(ctx, g.policyRequest(ctx, request, kind, scope))
 }
 
 // policyRequest is a request as the engine takes it.

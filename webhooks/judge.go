@@ -47,9 +47,9 @@ func (g *Gate) DecideFor(ctx context.Context, request *admissionv1.AdmissionRequ
 	if err != nil {
 		return g.undecided(request, entry, err)
 	}
-	scope := g.scope(ctx, request, entry)
-	judgements := []judgement{{g.judge(ctx, request, kind, scope), itself}}
-	if found, ok := g.judgeUpstream(ctx, request, scope); ok {
+	scope, snapshot := g.scope(ctx, request, entry), g.Engine.Snapshot()
+	judgements := []judgement{{g.judge(ctx, snapshot, request, kind, scope), itself}}
+	if found, ok := g.judgeUpstream(ctx, snapshot, request, scope); ok {
 		judgements = append(judgements, found)
 	}
 	return decide(request, nil, judgements...)
@@ -70,7 +70,7 @@ func (g *Gate) decideOwn(ctx context.Context, request *admissionv1.AdmissionRequ
 	if !ok || !kind.judged() || cannotMatter(request) {
 		return Decision{Response: allowed(request)}
 	}
-	return decide(request, nil, judgement{g.judge(ctx, request, groupKind(request), g.scope(ctx, request, entry)), writtenPaths(request)})
+	return decide(request, nil, judgement{g.judge(ctx, g.Engine.Snapshot(), request, groupKind(request), g.scope(ctx, request, entry)), writtenPaths(request)})
 }
 
 // scope asks the policies of an entry, or all whose conditions hold.
@@ -166,7 +166,7 @@ func (g *Gate) onWorkload(ctx context.Context, request *admissionv1.AdmissionReq
 // judgeUpstream judges an object of an upstream kind as the object of ours that
 // has its shape, by the policies that ask for that. It is converted only if there
 // are some. It reports whether the kind is one.
-func (g *Gate) judgeUpstream(ctx context.Context, request *admissionv1.AdmissionRequest, scope policies.Scope) (judgement, bool) {
+func (g *Gate) judgeUpstream(ctx context.Context, snapshot *policies.Snapshot, request *admissionv1.AdmissionRequest, scope policies.Scope) (judgement, bool) {
 	written := schema.GroupVersionKind(request.Kind)
 	own, ok := conversion.Upstream(written)
 	if !ok || (request.SubResource != "" && request.SubResource != scaleSubresource) {
@@ -186,7 +186,7 @@ func (g *Gate) judgeUpstream(ctx context.Context, request *admissionv1.Admission
 		}
 		return converted.Object.Raw, converted.OldObject.Raw, nil
 	}
-	verdict := g.Engine.Snapshot().Judge(ctx, judged)
+	verdict := snapshot.Judge(ctx, judged)
 	return judgement{verdict: verdict, at: conversion.FieldPaths(written, judgedObject(&converted))}, true
 }
 
