@@ -2,7 +2,9 @@ package validation
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -75,6 +77,12 @@ func validateGang(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
 		return nil
 	}
 	errs := validateTopology(spec.Gang.Topology, path.Child("topology"))
+	for _, name := range slices.Sorted(maps.Keys(spec.Gang.MinResources)) {
+		if amount := spec.Gang.MinResources[name]; amount.Sign() < 0 {
+			errs = append(errs, field.Invalid(path.Child("minResources").Key(string(name)), amount.String(),
+				"must be at least 0: give what must be free, or leave it out for the sum over the pods"))
+		}
+	}
 	if least := spec.Gang.MinAvailable; least != nil {
 		total := int64(0)
 		for i := range spec.Roles {

@@ -2,6 +2,8 @@ package validation
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -93,7 +95,19 @@ func validateContainer(container *corev1.Container, seen, volumes map[string]boo
 	for i, device := range container.VolumeDevices {
 		errs = append(errs, validateVolumeReference(device.Name, volumes, path.Child("volumeDevices").Index(i).Child("name"))...)
 	}
+	errs = append(errs, validateAmounts(container.Resources.Limits, path.Child("resources", "limits"))...)
+	errs = append(errs, validateAmounts(container.Resources.Requests, path.Child("resources", "requests"))...)
 	return append(errs, validatePorts(container.Ports, path.Child("ports"))...)
+}
+
+func validateAmounts(amounts corev1.ResourceList, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		if amount := amounts[name]; amount.Sign() < 0 {
+			errs = append(errs, field.Invalid(path.Key(string(name)), amount.String(), "must be at least 0: ask for what the container needs, or leave it out"))
+		}
+	}
+	return errs
 }
 
 func validateVolumeReference(name string, volumes map[string]bool, path *field.Path) field.ErrorList {
@@ -131,6 +145,14 @@ func validatePorts(ports []corev1.ContainerPort, path *field.Path) field.ErrorLi
 	var errs field.ErrorList
 	numbers, names := map[portKey]bool{}, map[string]bool{}
 	for i, port := range ports {
+		if len(validation.IsValidPortNum(int(port.ContainerPort))) > 0 {
+			errs = append(errs, field.Invalid(path.Index(i).Child("containerPort"), port.ContainerPort,
+				"must be a number from 1 to 65535: give the port that the container listens at"))
+		}
+		if port.Name != "" && len(validation.IsValidPortName(port.Name)) > 0 {
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), port.Name,
+				"must be the name of a port: use at most 15 lower-case letters, digits and -, a letter among them"))
+		}
 		if numbers[keyOf(port)] {
 			fault := field.Duplicate(path.Index(i).Child("containerPort"), port.ContainerPort)
 			fault.Detail = "is declared twice in the container: keep one of the two, under the name that is used"

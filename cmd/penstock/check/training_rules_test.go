@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -173,7 +174,72 @@ var trainingRules = map[string]struct {
 	},
 }
 
+// withJAX is the spec of a JAX job with more, and withPyTorch that of an elastic
+// PyTorch job.
+func withJAX(more string) string {
+	return `{` + more + `, jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`
+}
+
+func withPyTorch(more string) string {
+	return `{` + more + `, pytorchReplicaSpecs: {Worker: {replicas: 2, template: {spec: {containers: [{name: pytorch, image: a}]}}}}}`
+}
+
 func init() {
+	add := func(name, kind, spec, field, hub string) {
+		rule := trainingRules["managed by nobody"]
+		rule.kind, rule.spec, rule.field, rule.hub = kind, spec, field, hub
+		trainingRules[name] = rule
+	}
+	for _, kind := range []struct{ kind, roles, leader, container string }{
+		{"TFJob", "tfReplicaSpecs", "Worker", "tensorflow"}, {"MPIJob", "mpiReplicaSpecs", "Launcher", "mpi"},
+		{"PaddleJob", "paddleReplicaSpecs", "Worker", "paddle"}, {"XGBoostJob", "xgbReplicaSpecs", "Master", "xgboost"},
+	} {
+		template := fmt.Sprintf(`{template: {spec: {containers: [{name: %s, image: a}]}}}`, kind.container)
+		add("a role that "+kind.kind+" has not", kind.kind, fmt.Sprintf(`{%s: {%s: %s, Helper: %s}}`, kind.roles, kind.leader, template, template),
+			"spec."+kind.roles+".Helper", "spec.roles[1].name")
+	}
+	add("a launcher that comes at no time there is", "MPIJob", `{launcherCreationPolicy: Later, mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
+		"spec.launcherCreationPolicy", "spec.mpi.launcherCreation")
+	add("a success that there is not", "TFJob", `{successPolicy: Most, tfReplicaSpecs: {Worker: {template: {spec: {containers: [{name: tensorflow, image: a}]}}}}}`,
+		"spec.successPolicy", "spec.tensorflow.successPolicy")
+	add("more workers than the elastic bound", "PyTorchJob", withPyTorch(`elasticPolicy: {minReplicas: 1, maxReplicas: 1}`),
+		"spec.pytorchReplicaSpecs.Worker.replicas", "spec.elastic.replicas")
+	add("a rendezvous that there is not", "PyTorchJob", withPyTorch(`elasticPolicy: {rdzvBackend: gossip}`),
+		"spec.elasticPolicy.rdzvBackend", "spec.pytorch.rendezvous.backend")
+	for _, number := range []string{`"two"`, `"0"`, `"-1"`} {
+		add("processes by number "+number, "PyTorchJob", withPyTorch(`nprocPerNode: `+number), "spec.nprocPerNode", "spec.pytorch.processesPerNode")
+	}
+	for field, hub := range map[string]string{
+		"minReplicas": "spec.elastic.minReplicas", "maxReplicas": "spec.elastic.maxReplicas",
+		"maxRestarts": "spec.pytorch.maxRestarts", "rdzvPort": "spec.pytorch.rendezvous.port",
+	} {
+		add("a negative "+field, "PyTorchJob", withPyTorch(`elasticPolicy: {`+field+`: -1}`), "spec.elasticPolicy."+field, hub)
+	}
+	// The older spelling is read as the newer one.
+	add("a negative nProcPerNode", "PyTorchJob", withPyTorch(`elasticPolicy: {nProcPerNode: -1}`), "spec.nprocPerNode", "spec.pytorch.processesPerNode")
+	for _, number := range []string{"minAvailable", "scheduleTimeoutSeconds"} {
+		add("a negative "+number, "JAXJob", withJAX(`runPolicy: {schedulingPolicy: {`+number+`: -1}}`),
+			"spec.runPolicy.schedulingPolicy."+number, "spec.gang."+number)
+	}
+	for name, broken := range map[string]struct{ container, field string }{
+		"a negative port":         {"ports: [{containerPort: -1}]", "ports[0].containerPort"},
+		"a port beyond all":       {"ports: [{containerPort: 70000}]", "ports[0].containerPort"},
+		"a port of no such name":  {"ports: [{name: the_port, containerPort: 80}]", "ports[0].name"},
+		"a negative limit":        {"resources: {limits: {cpu: -1}}", "resources.limits[cpu]"},
+		"a negative request":      {"resources: {requests: {memory: -1Gi}}", "resources.requests[memory]"},
+		"a variable without name": {`env: [{name: "", value: b}]`, "env[0].name"},
+		"a variable twice":        {"env: [{name: A, value: b}, {name: A, value: c}]", "env[1]"},
+		"a mount of nothing":      {"volumeMounts: [{name: data, mountPath: /data}]", "volumeMounts[0].name"},
+	} {
+		add(name, "JAXJob", `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a, `+broken.container+`}]}}}}}`,
+			"spec.jaxReplicaSpecs.Worker.template.spec.containers[0]."+broken.field, "spec.roles[0].template.spec.containers[0]."+broken.field)
+	}
+	add("a negative amount of a resource", "JAXJob", withJAX(`runPolicy: {schedulingPolicy: {minResources: {cpu: -1}}}`),
+		"spec.runPolicy.schedulingPolicy.minResources[cpu]", "spec.gang.minResources[cpu]")
+	add("a name too long for its pods", "JAXJob", withJAX(`runPolicy: {}`), "metadata.name", "metadata.name")
+	long := trainingRules["a name too long for its pods"]
+	long.name = strings.Repeat("n", 55)
+	trainingRules["a name too long for its pods"] = long
 	for _, number := range []string{"activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"} {
 		rule := trainingRules["managed by nobody"]
 		rule.spec = fmt.Sprintf(`{runPolicy: {%s: -1}, jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`, number)
