@@ -14,6 +14,7 @@
 //   - exact.go is the careful path, over the JSON values of tree.go, for
 //     whatever a Go type cannot hold, and restore.go keeps what one version
 //     cannot say, so that it can come back;
+//   - lost.go tells what has no home in v1, for manifests that stay there;
 //   - path.go maps the path of a field from one version to another;
 //   - upstream.go takes upstream's own objects for ours.
 //

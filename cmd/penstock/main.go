@@ -22,7 +22,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newManagerCommand(), newCheckCommand(), newPolicyCommand(), newVersionCommand())
+	root.AddCommand(newManagerCommand(), newCheckCommand(), newConvertCommand(), newPolicyCommand(), newVersionCommand())
 	os.Exit(int(exitStatus(root.ExecuteContext(ctrl.SetupSignalHandler()), os.Stderr)))
 }
 

@@ -34,6 +34,9 @@ type Object struct {
 	source *document
 }
 
+// Place names where the object is written.
+func (o Object) Place() string { return place(o.File, o.Document, o.Item) }
+
 // An Unreadable is a file, or a document of it, that holds no object.
 type Unreadable struct {
 	File     string `json:"file"`

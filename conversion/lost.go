@@ -1,0 +1,44 @@
+package conversion
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+// A Loss is a value of a spec that v1 cannot say.
+type Loss struct {
+	// Field is where it is in the version that was converted.
+	Field string
+	// Value is its JSON.
+	Value []byte
+}
+
+// ConvertForGood gives the JSON of an object in v1, for a manifest that is to
+// be kept in it from now on: what v1 cannot say is not kept in
+// v1.RestoreAnnotation, but told. Nulls, which say nothing, are not. Otherwise
+// it does what Convert does.
+func ConvertForGood(raw []byte) (hub []byte, lost []Loss, err error) {
+	object, err := splitObject(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := object.convert(v1.GroupVersion); err != nil {
+		return nil, nil, err
+	}
+	kept, metadata := takeAnnotation(object.metadata, v1.RestoreAnnotation)
+	object.metadata = metadata
+	losses, _ := parseLosses(kept)
+	for _, text := range slices.Sorted(maps.Keys(losses.set)) {
+		if value, ok := losses.set[text].(jsontext.Value); ok && value.Kind() == jsontext.KindNull {
+			continue
+		}
+		field := strings.Join(append([]string{"spec"}, parsePointer(text)...), ".")
+		lost = append(lost, Loss{field, encodeTree(losses.set[text])})
+	}
+	return object.appendTo(nil), lost, nil
+}
