@@ -218,6 +218,8 @@ func TestGangSize(t *testing.T) {
 		"what the job says":                        {[]fixtures.JobMod{fixtures.Master(), fixtures.Workers(3), least(2)}, 2},
 		"of elastic workers their minimum":         {[]fixtures.JobMod{fixtures.Elastic(2, 8), fixtures.Scaled(5), gangOf()}, 2},
 		"what the job says, of elastic ones too":   {[]fixtures.JobMod{fixtures.Elastic(2, 8), fixtures.Scaled(5), least(4)}, 4},
+		"an evaluator counts":                      {[]fixtures.JobMod{fixtures.Role(v1.RoleEvaluator, 1), fixtures.Workers(3), fixtures.Framework(v1.FrameworkTensorFlow), gangOf()}, 4},
+		"unless the job says less":                 {[]fixtures.JobMod{fixtures.Role(v1.RoleEvaluator, 1), fixtures.Workers(3), fixtures.Framework(v1.FrameworkTensorFlow), least(3)}, 3},
 		"no more than there are after scaling":     {[]fixtures.JobMod{fixtures.Elastic(2, 8), fixtures.Scaled(3), least(4)}, 3},
 		"without the launcher that waits":          {append(mpi(v1.LauncherWaitForWorkersReady), gangOf()), 4},
 		"without it whatever the job says":         {append(mpi(v1.LauncherWaitForWorkersReady), least(5)), 4},
@@ -230,6 +232,24 @@ func TestGangSize(t *testing.T) {
 		if got := group.(*schedulingv1beta1.PodGroup).Spec.SchedulingPolicy.Gang.MinCount; got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
+	}
+}
+
+// What must be free is summed in the framework's order of roles, not in that of
+// priorities.
+func TestMinResources(t *testing.T) {
+	job := fixtures.TrainingJob("a", fixtures.Workers(3), fixtures.Master(), gangOf(func(g *v1.Gang) { g.MinAvailable = ptr.To[int32](2) }),
+		fixtures.EachRole(func(r *v1.Role) {
+			cpu := "4"
+			if r.Name == v1.RoleMaster {
+				cpu, r.Template.Spec.PriorityClassName = "1", "lowest"
+			}
+			r.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse(cpu)}
+		}))
+	group, _ := planGrouped(t, job, whereServed(pluginsGroupKind), nil)
+	got, _, _ := unstructured.NestedStringMap(group.(*unstructured.Unstructured).Object, "spec", "minResources")
+	if diff := cmp.Diff(map[string]string{"cpu": "5"}, got); diff != "" {
+		t.Errorf("minResources (-want +got):\n%s", diff)
 	}
 }
 

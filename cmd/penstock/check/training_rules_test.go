@@ -303,3 +303,20 @@ func refusedAt(t *testing.T, checker *check.Checker, manifest []byte, field stri
 		t.Errorf("allowed %v, faults %v; want one at %s\n%s", result.Allowed, result.Faults, field, manifest)
 	}
 }
+
+// A job that another controller runs asks for the same nodes as all others.
+func TestManagedByExemptsFromNoPolicy(t *testing.T) {
+	checker := newChecker(t)
+	for _, manifest := range []string{
+		`{apiVersion: penstock.dev/v1, kind: TrainingJob, metadata: {name: a}, spec: {framework: JAX, runPolicy: {managedBy: kueue.x-k8s.io/multikueue},
+  roles: [{name: Worker, template: {spec: {containers: [{name: jax, image: a, resources: {limits: {nvidia.com/gpu: 9}}}]}}}]}}`,
+		`{apiVersion: kubeflow.org/v1, kind: JAXJob, metadata: {name: a}, spec: {runPolicy: {managedBy: kueue.x-k8s.io/multikueue},
+  jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a, resources: {limits: {nvidia.com/gpu: 9}}}]}}}}}}`,
+	} {
+		objects, _ := check.Read("job.yaml", []byte(manifest))
+		result := checker.Check(t.Context(), objects[0])
+		if result.Allowed || !slices.ContainsFunc(result.Faults, func(f check.Fault) bool { return f.Policy == "gpu-ceiling" }) {
+			t.Errorf("allowed %v, faults %v; want one of policy gpu-ceiling", result.Allowed, result.Faults)
+		}
+	}
+}
