@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -40,11 +41,11 @@ type Options struct {
 }
 
 // CacheOptions returns how a manager's cache must hold children: only those
-// that are ours, without what nobody reads.
-func CacheOptions(children ...plan.Object) map[client.Object]cache.ByObject {
+// that are ours, without what nobody reads; lean is Kind.Lean.
+func CacheOptions(lean func(plan.Object), children ...plan.Object) map[client.Object]cache.ByObject {
 	options := make(map[client.Object]cache.ByObject, len(children))
 	for _, child := range children {
-		options[child] = cache.ByObject{Label: ours(), Transform: stripChild}
+		options[child] = cache.ByObject{Label: ours(), Transform: stripChild(lean)}
 	}
 	return options
 }
@@ -55,12 +56,18 @@ func ours() labels.Selector {
 }
 
 // stripChild drops what nobody reads of a child from the cache: managed fields,
-// and the content of a Secret, which was generated and is none of our business.
-func stripChild(object any) (any, error) {
-	if secret, ok := object.(*corev1.Secret); ok && secret.Labels[v1.ManagedByLabel] == v1.ManagedByValue {
-		secret.Data = nil
+// the content of a Secret, which was generated and is none of our business, and
+// what the kind has no use for.
+func stripChild(lean func(plan.Object)) toolscache.TransformFunc {
+	return func(object any) (any, error) {
+		if secret, ok := object.(*corev1.Secret); ok && secret.Labels[v1.ManagedByLabel] == v1.ManagedByValue {
+			secret.Data = nil
+		}
+		if child, ok := object.(plan.Object); ok && lean != nil {
+			lean(child)
+		}
+		return cache.TransformStripManagedFields()(object)
 	}
-	return cache.TransformStripManagedFields()(object)
 }
 
 // Setup registers a kind with a manager. The manager's cache must have been

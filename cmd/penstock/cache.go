@@ -14,8 +14,8 @@ import (
 // that are ours, and what the self-managed certificate source reads. Both read
 // Secrets; the one that holds the authority is no child and carries no label of
 // one, so in Penstock's own namespace all are held.
-func (o *managerOptions) cacheOptions(children []plan.Object) map[client.Object]cache.ByObject {
-	options := reconcilers.CacheOptions(children...)
+func (o *managerOptions) cacheOptions(lean func(plan.Object), children []plan.Object) map[client.Object]cache.ByObject {
+	options := reconcilers.CacheOptions(lean, children...)
 	if o.certSource != certSourceSelfManaged {
 		return options
 	}

@@ -132,7 +132,7 @@ func (o *managerOptions) run(ctx context.Context) error {
 	jobs := training.Kind(defaulting.DefaultTrainingJob, func(job *v1.TrainingJob) field.ErrorList {
 		return validation.ValidateTrainingJob(nil, job)
 	})
-	mgr, err := ctrl.NewManager(config, o.forManager(scheme, o.cacheOptions(jobs.Owns), source))
+	mgr, err := ctrl.NewManager(config, o.forManager(scheme, o.cacheOptions(jobs.Lean, jobs.Owns), source))
 	if err != nil {
 		return fmt.Errorf("failed to make the manager: %w", err)
 	}

@@ -40,6 +40,11 @@ type Kind[T Object, S any] struct {
 	// Observed.Served says which are.
 	OwnsIfServed []Object
 
+	// Lean drops of an observed child, in place, what Plan never reads of it, so
+	// that it is neither held nor copied at each pass. It keeps all that Apply can
+	// ask for. Nil keeps everything.
+	Lean func(child Object)
+
 	// Default fills in what was left out of an object.
 	Default func(object T)
 	// Validate returns what makes an object meaningless.

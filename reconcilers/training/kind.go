@@ -24,6 +24,7 @@ func Kind(defaulter func(*v1.TrainingJob), validator func(*v1.TrainingJob) field
 		},
 
 		OwnsIfServed: podGroups(),
+		Lean:         lean,
 
 		Default:  defaulter,
 		Validate: validator,

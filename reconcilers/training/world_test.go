@@ -153,7 +153,10 @@ func (w *world) restartController() {
 func (w *world) observed() plan.Observed {
 	observed := plan.Observed{Children: make([]plan.Object, 0, len(w.seenPods)+len(w.seenOthers)), Served: w.served}
 	for _, pod := range w.seenPods {
-		observed.Children = append(observed.Children, pod)
+		// A manager's cache holds no more of it.
+		held := *pod
+		lean(&held)
+		observed.Children = append(observed.Children, &held)
 	}
 	for _, child := range w.seenOthers {
 		observed.Children = append(observed.Children, child)

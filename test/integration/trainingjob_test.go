@@ -93,7 +93,7 @@ func startTraining(t *testing.T) *trainingEnv {
 		Metrics:   metricsserver.Options{BindAddress: "0"},
 		// One process may run the test more than once.
 		Controller: config.Controller{SkipNameValidation: new(true)},
-		Cache:      cache.Options{ByObject: reconcilers.CacheOptions(kind.Owns...)},
+		Cache:      cache.Options{ByObject: reconcilers.CacheOptions(kind.Lean, kind.Owns...)},
 	})
 	if err != nil {
 		t.Fatal(err)
