@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/test/cluster"
 	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
@@ -98,7 +99,11 @@ var _ = Describe("an elastic job", func() {
 	It("ends although a worker finds no room", func(ctx context.Context) {
 		newPool(ctx, "crowded", "a", "a")
 		ns := newNamespace(ctx)
-		submit(ctx, ns, "crowded", fixtures.Elastic(1, 4), fixtures.Scaled(3), in("crowded"), exits("0"))
+		submit(ctx, ns, "crowded", fixtures.Elastic(1, 4), fixtures.Scaled(3), in("crowded"),
+			simulate(map[string]string{cluster.SimulateRunSeconds: "8"}))
+		eventuallyJob(ctx, ns, "crowded", allReady("2/3"))
+		// Or the third would take the place of the first that ends.
+		mustKubectl(ctx, "", "cordon", "crowded-a-0", "crowded-a-1")
 		done := eventuallyJob(ctx, ns, "crowded", inPhase(v1.PhaseSucceeded))
 		Expect(done.Status.Roles[0].Succeeded).To(HaveValue(Equal(int32(2))))
 	})
