@@ -122,13 +122,13 @@ func (a *attempt) settle(t trial, result result) {
 	}
 	if result.err == nil {
 		outcome := j.record(t, result)
-		j.snapshot.limits.Observer.Evaluated(t.policy.name, outcome, result.took)
+		j.observe(t, outcome, result.took)
 		return
 	}
 	j.verdict.Errors = append(j.verdict.Errors, PolicyError{
 		Policy: t.policy.name, Reason: result.reason, Message: result.err.Error(), Action: t.onError(),
 	})
-	j.snapshot.limits.Observer.Evaluated(t.policy.name, Outcome(result.reason), result.took)
+	j.observe(t, Outcome(result.reason), result.took)
 }
 
 // late is the result of a policy that was cut, by its own deadline or with the

@@ -34,6 +34,8 @@ type Inventory struct {
 	projector *projector
 	wanted    map[schema.GroupVersionKind]*fields
 	readers   map[schema.GroupVersionKind][]string
+	// changes counts those of all kinds.
+	changes uint64
 
 	state atomic.Pointer[inventoryState]
 }
@@ -63,6 +65,8 @@ type kindState struct {
 	cluster    *leaf
 	namespaces ordered[*leaf]
 	count      int
+	// version is another after each change.
+	version uint64
 }
 
 // leaf is the objects of one kind in one namespace, or without one.
@@ -163,7 +167,12 @@ func (i *Inventory) Set(kind schema.GroupVersionKind, object map[string]any) err
 	if err != nil {
 		return err
 	}
-	next.put(namespace, next.leafOf(namespace).set(name, term))
+	objects := next.leafOf(namespace)
+	if known, ok := objects.get(name); ok && known.Value.Compare(term.Value) == 0 {
+		// Nothing that rules read of it changed.
+		return nil
+	}
+	next.put(namespace, objects.set(name, term))
 	i.publish(next)
 	return nil
 }
@@ -224,6 +233,15 @@ func (i *Inventory) Count(kind schema.GroupVersionKind) int {
 	return 0
 }
 
+// Version returns a number that is another one after each change of what the
+// policies can read of a kind, 0 while there is nothing.
+func (i *Inventory) Version(kind schema.GroupVersionKind) uint64 {
+	if known := i.state.Load().kinds[kind]; known != nil {
+		return known.version
+	}
+	return 0
+}
+
 // keep returns what to keep of the objects of a kind: all of it as long as no
 // policy says what it reads.
 func (i *Inventory) keep(kind schema.GroupVersionKind) *fields {
@@ -249,6 +267,8 @@ func (i *Inventory) publish(next *kindState) {
 	if kinds == nil {
 		kinds = map[schema.GroupVersionKind]*kindState{}
 	}
+	i.changes++
+	next.version = i.changes
 	kinds[next.kind] = next
 	i.state.Store(&inventoryState{kinds: kinds})
 }

@@ -3,6 +3,7 @@ package policies
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,7 +17,8 @@ type trial struct {
 	policy     *Policy
 	action     v1.PolicyAction
 	parameters *ast.Term
-	// exception lets the request pass; it is kept because it ends soon.
+	// exception lets the request pass; what it lets pass is told all the same,
+	// as it ends soon, or nobody makes a request.
 	exception *v1.PolicyException
 	// inventory is nil when the policy reads none.
 	inventory *inventoryView
@@ -100,7 +102,7 @@ func (j *judgement) trials(found []*Policy) []trial {
 			continue
 		}
 		exception := exceptionFor(policy.exceptions, j.request)
-		if exception != nil && !endsSoon(exception, j.request.Now) {
+		if exception != nil && !j.request.Stored && !endsSoon(exception, j.request.Now) {
 			continue
 		}
 		t := trial{policy: policy, exception: exception}
@@ -286,7 +288,14 @@ func (j *judgement) fail(t trial, reason ErrorReason, message string) {
 	j.verdict.Errors = append(j.verdict.Errors, PolicyError{
 		Policy: t.policy.name, Reason: reason, Message: message, Action: t.onError(),
 	})
-	j.snapshot.limits.Observer.Evaluated(t.policy.name, Outcome(reason), 0)
+	j.observe(t, Outcome(reason), 0)
+}
+
+// observe tells of an evaluation for a request.
+func (j *judgement) observe(t trial, outcome Outcome, took time.Duration) {
+	if !j.request.Stored {
+		j.snapshot.limits.Observer.Evaluated(t.policy.name, outcome, took)
+	}
 }
 
 // leave records that a policy was not asked.

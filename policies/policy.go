@@ -21,6 +21,7 @@ type Policy struct {
 	generation int64
 	// digest is that of the spec, in hexadecimal.
 	digest string
+	spec   *v1.WorkloadPolicySpec
 
 	matcher    matcher
 	settings   *settings
@@ -68,6 +69,7 @@ func compile(policy *v1.WorkloadPolicy, last *Policy) (*Policy, *CompileError) {
 		name:       policy.Name,
 		generation: policy.Generation,
 		digest:     specDigest(spec),
+		spec:       spec,
 		exceptions: spec.Exceptions,
 		entry:      EntryOf(spec),
 		conditions: spec.MatchConditions,

@@ -42,7 +42,8 @@ type Request struct {
 	// preview asks what would be said of it. It is judged by the policies that
 	// judge creations or updates, whatever Operation is, and those that read the
 	// operation or the old object are reported in Verdict.NotEvaluated. Excluded
-	// users and groups do not count: who wrote the object is not known.
+	// users and groups do not count: who wrote the object is not known. The
+	// Observer is not told.
 	Stored bool
 
 	// NamespaceLabels returns the labels of the namespace. It is called at most

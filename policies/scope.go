@@ -70,12 +70,14 @@ type Scope struct {
 	Holds func([]admissionregistrationv1.MatchCondition) (bool, error)
 	// Upstream asks only the policies that judge upstream kinds as well.
 	Upstream bool
+	// Only asks no others than the policies of these names; nil asks all.
+	Only map[string]bool
 }
 
 // includes reports whether the scope asks a policy, whose conditions hold.
 func (s *Scope) includes(p *Policy, entries map[Entry]bool) bool {
 	switch {
-	case s.Upstream && !p.upstream:
+	case s.Upstream && !p.upstream, s.Only != nil && !s.Only[p.name]:
 		return false
 	case s.Entry == "":
 		return s.Holds != nil || !p.entry.Conditional()

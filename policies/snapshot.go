@@ -38,6 +38,13 @@ type PolicyState struct {
 	// Enforced is the generation that judges requests, 0 when none has
 	// compiled and the policy answers by its failure policy.
 	Enforced int64
+	// Spec is that of the generation that judges requests, nil when none has
+	// compiled. It must not be changed. Digest identifies it.
+	Spec   *v1.WorkloadPolicySpec
+	Digest string
+	// NamespaceLabels tells that the verdict may depend on the labels of the
+	// namespace.
+	NamespaceLabels bool
 }
 
 // Digest identifies the policies in force, by name and spec: two engines that
@@ -72,7 +79,8 @@ func newSnapshot(entries []*entry, inForce []*Policy, engine *Engine) *Snapshot 
 		}
 		compiled := e.inForce.rule != nil
 		if compiled {
-			state.Enforced = e.inForce.generation
+			state.Enforced, state.Spec, state.Digest = e.inForce.generation, e.inForce.spec, e.inForce.digest
+			state.NamespaceLabels = e.inForce.needsLabels()
 		}
 		s.states = append(s.states, state)
 		s.entries[e.inForce.entry] = true

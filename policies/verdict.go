@@ -109,7 +109,8 @@ type NotEvaluated struct {
 	Missing Missing
 }
 
-// Expiring is an exception that let violations pass and ends within a week.
+// Expiring is an exception that let violations pass and ends within a week or,
+// for stored objects, whenever.
 type Expiring struct {
 	Policy     string
 	Until      time.Time
@@ -136,7 +137,8 @@ type Verdict struct {
 	Tolerated []Violation
 	// Errors are the policies that could not be evaluated.
 	Errors []PolicyError
-	// Expiring are exceptions in their last week that let violations pass.
+	// Expiring are exceptions that let violations pass: those in their last
+	// week and, for stored objects, all.
 	Expiring []Expiring
 	// NotEvaluated are policies that need what is not known of the request: the
 	// user of audit, preview and offline checks, and what Request.Offline says.
