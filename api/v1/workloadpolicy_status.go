@@ -32,6 +32,125 @@ type WorkloadPolicyStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Exclusions []PolicyExclusion `json:"exclusions,omitempty"`
+
+	// audit is what the policy says of the objects that are stored. Absent until
+	// all of them have been judged once, and where nothing is audited.
+	// +optional
+	Audit PolicyAudit `json:"audit,omitzero"`
+}
+
+// PolicyAudit is what a policy says of stored objects, which are judged when they
+// or the policy change and when an exception ends. Counts are of objects.
+type PolicyAudit struct {
+	// observedGeneration is the generation of the spec that judged.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// judged is how many objects the rule was evaluated for.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Judged *int32 `json:"judged,omitempty"`
+
+	// violations are how many of them break the policy.
+	// +required
+	Violations PolicyAuditViolations `json:"violations,omitzero"`
+
+	// excepted is how many break the policy and pass by an exception.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Excepted *int32 `json:"excepted,omitempty"`
+
+	// errors is how many objects the rule could not be evaluated for.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Errors *int32 `json:"errors,omitempty"`
+
+	// notEvaluated is how many objects do not tell what the policy asks, such as
+	// who made the request.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	NotEvaluated *int32 `json:"notEvaluated,omitempty"`
+
+	// message says why objects are among errors and notEvaluated.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+
+	// samples are some of the objects that break the policy, those that would be
+	// refused first, then in the order of kind, namespace and name.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Samples []PolicyAuditSample `json:"samples,omitempty"`
+
+	// unseen are matched kinds whose objects are not looked at.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Unseen []PolicyExclusion `json:"unseen,omitempty"`
+}
+
+// PolicyAuditViolations counts objects by what would become of them if they were
+// written now.
+type PolicyAuditViolations struct {
+	// total of all that break the policy.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Total *int32 `json:"total,omitempty"`
+
+	// deny is how many would be refused.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Deny *int32 `json:"deny,omitempty"`
+
+	// warn is how many would be warned about.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Warn *int32 `json:"warn,omitempty"`
+
+	// audit is how many would only be recorded.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	Audit *int32 `json:"audit,omitempty"`
+}
+
+// PolicyAuditSample is an object that breaks a policy.
+type PolicyAuditSample struct {
+	// action is what would become of the object: Deny, Warn or Audit.
+	// +required
+	Action PolicyAction `json:"action,omitempty"`
+
+	// kind of the object, with its group: Deployment.apps.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	Kind string `json:"kind,omitempty"`
+
+	// namespace of the object, empty for cluster-scoped ones.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
+
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// field that is wrong, empty where the rule names none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Field string `json:"field,omitempty"`
+
+	// message says what is wrong, cut where it is long.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message,omitempty"`
 }
 
 // PolicyExclusion is what a policy is never asked about although it matches.

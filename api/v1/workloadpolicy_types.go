@@ -23,6 +23,7 @@ var WorkloadPolicyGroupKind = schema.GroupKind{Group: GroupName, Kind: WorkloadP
 // +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.spec.action`
 // +kubebuilder:printcolumn:name="Compiled",type=string,JSONPath=`.status.conditions[?(@.type=="Compiled")].status`
 // +kubebuilder:printcolumn:name="Enforced",type=string,JSONPath=`.status.conditions[?(@.type=="Enforced")].status`
+// +kubebuilder:printcolumn:name="Violations",type=integer,JSONPath=`.status.audit.violations.total`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type WorkloadPolicy struct {
 	metav1.TypeMeta `json:",inline"`

@@ -62,6 +62,8 @@ type managerOptions struct {
 	leaderElection   bool
 	shutdownDelay    time.Duration
 	policyDeadline   time.Duration
+	audit            bool
+	auditReports     bool
 	concurrentJobs   int
 	reconcilePeriod  time.Duration
 	qps              float32
@@ -103,6 +105,8 @@ func (o *managerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.leaderElection, "leader-elect", true, "Let one replica reconcile only.")
 	flags.DurationVar(&o.shutdownDelay, "shutdown-delay", 5*time.Second, "How long to go on serving after the signal to stop, until no more calls come.")
 	flags.DurationVar(&o.policyDeadline, "policy-deadline", 500*time.Millisecond, "How long one policy may take for one request.")
+	flags.BoolVar(&o.audit, "audit", true, "Judge stored objects too, and write the results into the status of policies; only the leader does.")
+	flags.BoolVar(&o.auditReports, "audit-reports", true, "Write reports on objects that break policies, where the cluster serves openreports.io or wgpolicyk8s.io.")
 	flags.IntVar(&o.concurrentJobs, "concurrent-trainingjobs", 4, "How many training jobs are reconciled at once.")
 	flags.DurationVar(&o.reconcilePeriod, "reconcile-period", 5*time.Minute, "How often each workload is looked at without an event.")
 	flags.Float32Var(&o.qps, "kube-api-qps", 500, "How many requests a second may go to the API server; it has its own fairness.")
@@ -260,6 +264,11 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 		return nil, fmt.Errorf("failed to make the gate: %w", err)
 	}
 	stored.Normal = gate.Normal
+	if o.audit {
+		if err := controller.SetupAudit(mgr, loader, controller.AuditOptions{Stored: stored, NoReports: !o.auditReports}); err != nil {
+			return nil, fmt.Errorf("failed to set up the audit: %w", err)
+		}
+	}
 	webhooks.Setup(mgr.GetWebhookServer(), gate, mgr.GetLogger().WithName("webhooks"))
 	return loader, nil
 }

@@ -32,7 +32,10 @@ type Loader struct {
 	// changed is called after each change of the engine; nil for nobody.
 	changed   func()
 	inventory *Inventory
-	loaded    atomic.Bool
+	status    *status
+	// audit is nil where nothing is audited.
+	audit  *Audit
+	loaded atomic.Bool
 	// mu is held from reading the cache to changing the engine, so that what was
 	// read later is what stays.
 	mu sync.Mutex
@@ -65,7 +68,10 @@ func Setup(mgr ctrl.Manager, engine *policies.Engine, rules RulesOptions) (*Load
 		return nil, fmt.Errorf("failed to set up the policy loader: %w", err)
 	}
 	known, changed := &coverages{}, make(chan event.GenericEvent)
-	err = setupStatus(mgr, &status{client: mgr.GetClient(), engine: engine, coverages: known, inventory: inventory}, changed)
+	loader.status = &status{
+		client: mgr.GetClient(), engine: engine, coverages: known, inventory: inventory, audited: make(chan event.GenericEvent, 1024),
+	}
+	err = setupStatus(mgr, loader.status, changed)
 	if err != nil {
 		return nil, err
 	}
@@ -107,6 +113,9 @@ func (l *Loader) Inventory() *Inventory { return l.inventory }
 func (l *Loader) tell() {
 	if l.changed != nil {
 		l.changed()
+	}
+	if l.audit != nil {
+		l.audit.wake()
 	}
 }
 

@@ -186,10 +186,10 @@ func (r *previewRun) judgePages(ctx context.Context, at page) {
 func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstructured.Unstructured) {
 	// A list leaves the kind out of some of its items.
 	object.SetGroupVersionKind(kind.kind)
-	now := r.Stored.judge(ctx, r.now, kind.resource, object)
+	now := r.Stored.judge(ctx, r.now, nil, kind.resource, object)
 	var before outcome
 	if r.before != nil {
-		before = outcomeOf(r.Stored.judge(ctx, r.before, kind.resource, object))
+		before = outcomeOf(r.Stored.judge(ctx, r.before, nil, kind.resource, object))
 	}
 	if ctx.Err() != nil {
 		// What was cut is not what the policy says.

@@ -36,6 +36,9 @@ type status struct {
 	engine    *policies.Engine
 	coverages *coverages
 	inventory *Inventory
+	// audit is nil where nothing is audited; audited tells of its results.
+	audit   *Audit
+	audited chan event.GenericEvent
 }
 
 func setupStatus(mgr ctrl.Manager, s *status, changed <-chan event.GenericEvent) error {
@@ -44,6 +47,7 @@ func setupStatus(mgr ctrl.Manager, s *status, changed <-chan event.GenericEvent)
 		For(&v1.WorkloadPolicy{}).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Channel(s.inventory.changed, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(s.audited, &handler.EnqueueRequestForObject{})).
 		Complete(s)
 	if err != nil {
 		return fmt.Errorf("failed to set up the status of policies: %w", err)
@@ -73,6 +77,7 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		}
 		apimeta.SetStatusCondition(&wanted.Status.Conditions, enforced(&policy, state, coverage, confirmed, fault))
 	}
+	s.addAudit(&policy, wanted)
 	result := s.addInventory(&policy, wanted)
 	if equality.Semantic.DeepEqual(policy.Status, wanted.Status) {
 		return result, nil
@@ -81,6 +86,16 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(fmt.Errorf("failed to write the status of the policy: %w", err))
 	}
 	return result, nil
+}
+
+// addAudit adds the results of the audit, which decides when to write others.
+// What an earlier leader wrote stands until there are some.
+func (s *status) addAudit(policy, wanted *v1.WorkloadPolicy) {
+	if s.audit == nil {
+		wanted.Status.Audit = v1.PolicyAudit{}
+	} else if result, known := s.audit.resultOf(policy); known {
+		wanted.Status.Audit = result
+	}
 }
 
 // addInventory adds the condition of the inventory, for policies that read one.

@@ -60,23 +60,24 @@ type judgement struct {
 // judge judges a stored object. An upstream object is judged twice: as what it
 // is, and as the object of ours that has its shape. Objects that no request is
 // judged of (those being deleted, and what the API server does not ask about)
-// have no judgement. An object is read only if some policy is asked about it.
-func (s *Stored) judge(ctx context.Context, snapshot *policies.Snapshot, resource schema.GroupVersionResource, object *unstructured.Unstructured) []judgement {
+// have no judgement. An object is read only if some policy is asked about it. Where
+// only is not nil, no others are asked than the policies that it names.
+func (s *Stored) judge(ctx context.Context, snapshot *policies.Snapshot, only map[string]bool, resource schema.GroupVersionResource, object *unstructured.Unstructured) []judgement {
 	written := object.GroupVersionKind()
 	own := written.Group == v1.GroupName
 	if object.GetDeletionTimestamp() != nil || exempt(resource.GroupResource()) != "" || (!own && slices.Contains(s.Excluded, object.GetNamespace())) {
 		return nil
 	}
-	found := []judgement{s.ask(ctx, snapshot, written, resource, object, own)}
+	found := []judgement{s.ask(ctx, snapshot, only, written, resource, object, own)}
 	if upstream, ok := conversion.Upstream(written); ok {
-		found = append(found, s.ask(ctx, snapshot, v1.GroupVersion.WithKind(upstream.Kind), resource, object, true))
+		found = append(found, s.ask(ctx, snapshot, only, v1.GroupVersion.WithKind(upstream.Kind), resource, object, true))
 	}
 	return found
 }
 
 // ask judges an object as one of a kind; normal says whether policies see it in
 // v1, with every default.
-func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, kind schema.GroupVersionKind, resource schema.GroupVersionResource,
+func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, only map[string]bool, kind schema.GroupVersionKind, resource schema.GroupVersionResource,
 	object *unstructured.Unstructured, normal bool,
 ) judgement {
 	written, namespace := object.GroupVersionKind(), object.GetNamespace()
@@ -102,19 +103,39 @@ func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, kind sche
 		}
 		return seen, nil, err
 	}
-	judged.Scope = policies.Scope{Upstream: kind != written, Holds: func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
+	judged.Scope = policies.Scope{Upstream: kind != written, Only: only, Holds: once(func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
 		raw, err := read()
 		if err != nil {
 			return false, err
 		}
 		request.Object = runtime.RawExtension{Raw: raw}
 		return holds(ctx, conditions, request)
-	}}
+	})}
 	found := judgement{Verdict: snapshot.Judge(ctx, judged), at: func(path string) string { return path }}
 	if kind != written {
 		found.at = conversion.FieldPaths(written, seen)
 	}
 	return found
+}
+
+// once evaluates equal match conditions once: many policies have the same.
+func once(evaluate func([]admissionregistrationv1.MatchCondition) (bool, error)) func([]admissionregistrationv1.MatchCondition) (bool, error) {
+	type answer struct {
+		conditions []admissionregistrationv1.MatchCondition
+		holds      bool
+		err        error
+	}
+	var answers []answer
+	return func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
+		for _, one := range answers {
+			if slices.Equal(one.conditions, conditions) {
+				return one.holds, one.err
+			}
+		}
+		holds, err := evaluate(conditions)
+		answers = append(answers, answer{conditions, holds, err})
+		return holds, err
+	}
 }
 
 var errOperation = errors.New("the match conditions depend on what is done with the object")
@@ -139,8 +160,9 @@ func holds(ctx context.Context, conditions []admissionregistrationv1.MatchCondit
 
 // A storedKind is a kind whose stored objects a policy judges.
 type storedKind struct {
-	kind     schema.GroupVersionKind
-	resource schema.GroupVersionResource
+	kind       schema.GroupVersionKind
+	resource   schema.GroupVersionResource
+	namespaced bool
 }
 
 // unseenKind is a kind whose stored objects are not looked at, and why.
@@ -166,7 +188,7 @@ func storedKinds(spec *v1.WorkloadPolicySpec, mapper KindMapper) ([]storedKind, 
 		case err != nil:
 			return fmt.Errorf("failed to find the resource of %s: %w", kind, err)
 		}
-		one := storedKind{mapping.GroupVersionKind, mapping.Resource}
+		one := storedKind{mapping.GroupVersionKind, mapping.Resource, mapping.Scope != meta.RESTScopeRoot}
 		if exempt(mapping.Resource.GroupResource()) == "" && !slices.Contains(found, one) {
 			found = append(found, one)
 		}

@@ -114,7 +114,7 @@ func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 			if err := engine.Set(policy); err != nil {
 				t.Fatal(err)
 			}
-			got := outcomeOf(storedHere().judge(t.Context(), engine.Snapshot(), tc.resource, objectOf(t, tc.object)))
+			got := outcomeOf(storedHere().judge(t.Context(), engine.Snapshot(), nil, tc.resource, objectOf(t, tc.object)))
 			var fields []string
 			for _, one := range got.violations {
 				fields = append(fields, one.field)
@@ -147,7 +147,7 @@ func TestStoredObjectsAreReadOnlyIfAPolicyIsAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := outcomeOf(stored.judge(t.Context(), engine.Snapshot(), jobs, objectOf(t, job)))
+		got := outcomeOf(stored.judge(t.Context(), engine.Snapshot(), nil, jobs, objectOf(t, job)))
 		if read != want || len(got.errors) != want {
 			t.Errorf("policy on %s: read %d times, errors %v; want %d", tier, read, got.errors, want)
 		}

@@ -1,0 +1,418 @@
+package controller
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+// auditKey identifies an object: its UID, in a third of the space.
+type auditKey [16]byte
+
+func keyOf(uid types.UID) (key auditKey) {
+	// UIDs are UUIDs, but for those of some aggregated API servers.
+	if n, err := hex.Decode(key[:], []byte(strings.ReplaceAll(string(uid), "-", ""))); err == nil && n == len(key) && len(uid) == 36 {
+		return key
+	}
+	sum := sha256.Sum256([]byte(uid))
+	copy(key[:], sum[:])
+	return key
+}
+
+// A standing is how an object stands with a policy: Deny, Warn or Audit if it
+// breaks it, or one of these. What the object does not tell follows standingLacks.
+type standing string
+
+const (
+	standingPasses   standing = "Passes"
+	standingExcepted standing = "Excepted"
+	standingFailed   standing = "Failed"
+	standingLacks    standing = "Lacks"
+)
+
+// rank orders standings by how much they matter.
+func (s standing) rank() int {
+	switch s {
+	case standing(v1.ActionDeny):
+		return 0
+	case standing(v1.ActionWarn):
+		return 1
+	case standing(v1.ActionAudit):
+		return 2
+	case standingFailed:
+		return 3
+	case standingExcepted:
+		return 4
+	case standingPasses:
+		return 6
+	default:
+		return 5
+	}
+}
+
+// violates reports whether the object breaks the policy.
+func (s standing) violates() bool { return s.rank() <= 2 }
+
+// A policyResult is what one policy says of one object.
+type policyResult struct {
+	policy   string
+	standing standing
+	// violations are what is wrong, of objects that are excepted too.
+	violations []located
+	// fault says why the policy could not be evaluated.
+	fault string
+	// until is when the exception ends that reason was given for; due, when to
+	// judge again, zero for not before something changes.
+	until  time.Time
+	reason string
+	due    time.Time
+}
+
+// Bounds on what is kept of an object that breaks a policy.
+const (
+	maxAuditViolations = 20
+	maxAuditMessage    = 1024
+)
+
+// retryAfter is when to evaluate a policy again that could not be for want of
+// time, or of the labels of a namespace.
+const retryAfter = time.Minute
+
+// resultsOf sorts judgements of one object by policy.
+func resultsOf(judgements []judgement, now time.Time) []policyResult {
+	found := map[string]*policyResult{}
+	note := func(policy string, s standing) *policyResult {
+		one := found[policy]
+		if one == nil {
+			one = &policyResult{policy: policy, standing: s}
+			found[policy] = one
+		}
+		if s.rank() < one.standing.rank() {
+			one.standing = s
+		}
+		return one
+	}
+	for _, j := range judgements {
+		for _, policy := range j.Judged {
+			note(policy, standingPasses)
+		}
+		for _, missing := range j.NotEvaluated {
+			note(missing.Policy, standingLacks+standing(missing.Missing))
+		}
+		for _, violation := range j.Violations {
+			note(violation.Policy, standing(violation.Action)).keep(j, violation)
+		}
+		for _, exception := range j.Expiring {
+			one := note(exception.Policy, standingExcepted)
+			one.until, one.due, one.reason = exception.Until, exception.Until, exception.Reason
+			for _, violation := range exception.Violations {
+				one.keep(j, violation)
+			}
+		}
+		for _, failure := range j.Errors {
+			one := note(failure.Policy, standingFailed)
+			one.fault = shorten(failure.Message, maxAuditMessage)
+			switch failure.Reason {
+			case policies.ReasonDeadline, policies.ReasonBusy, policies.ReasonNamespace:
+				one.due = now.Add(retryAfter)
+			}
+		}
+	}
+	sorted := make([]policyResult, 0, len(found))
+	for _, policy := range slices.Sorted(maps.Keys(found)) {
+		sorted = append(sorted, *found[policy])
+	}
+	return sorted
+}
+
+// keep keeps a violation, cut to what a report may hold of it.
+func (r *policyResult) keep(of judgement, violation policies.Violation) {
+	if len(r.violations) >= maxAuditViolations {
+		return
+	}
+	one := located{Violation: violation}
+	if violation.Field != "" {
+		one.field = shorten(of.at(violation.Field), maxAuditMessage)
+	}
+	one.Message, one.Fix = shorten(one.Message, maxAuditMessage), shorten(one.Fix, maxAuditMessage)
+	r.violations = append(r.violations, one)
+}
+
+// An auditedObject is an object that there is something to say of.
+type auditedObject struct {
+	kind      schema.GroupVersionKind
+	namespace string
+	name      string
+	uid       types.UID
+	// results are of the policies that it does not simply pass, by name.
+	results []policyResult
+}
+
+func (o *auditedObject) of(policy string) *policyResult {
+	if o == nil {
+		return nil
+	}
+	for i := range o.results {
+		if o.results[i].policy == policy {
+			return &o.results[i]
+		}
+	}
+	return nil
+}
+
+// A signature is how an object stands with all policies that judge it. Few
+// differ among the objects of a cluster, so each is held once, with the number of
+// its objects.
+type signature struct {
+	standings []policyStanding
+	objects   int
+}
+
+type policyStanding struct {
+	policy   string
+	standing standing
+}
+
+func (s *signature) key() string {
+	var text strings.Builder
+	for _, one := range s.standings {
+		text.WriteString(one.policy + "=" + string(one.standing) + " ")
+	}
+	return text.String()
+}
+
+// An auditEntry is what is known of every object that some policy judges.
+type auditEntry struct {
+	signature *signature
+	// content is the hash of what was judged by all policies; 0 if they judged
+	// at different times.
+	content uint64
+}
+
+// auditResults are the results of an audit. Objects that no policy judges take no
+// space, those that pass some 50 bytes. It is for one goroutine at a time.
+type auditResults struct {
+	entries    map[schema.GroupVersionKind]map[auditKey]auditEntry
+	found      map[auditKey]*auditedObject
+	signatures map[string]*signature
+}
+
+func newAuditResults() *auditResults {
+	return &auditResults{
+		entries:    map[schema.GroupVersionKind]map[auditKey]auditEntry{},
+		found:      map[auditKey]*auditedObject{},
+		signatures: map[string]*signature{},
+	}
+}
+
+// content is the hash of an object's content as of when all policies judged it
+// last, 0 if it is to be judged.
+func (r *auditResults) content(kind schema.GroupVersionKind, key auditKey) uint64 {
+	return r.entries[kind][key].content
+}
+
+// set notes what policies say of an object: all of them, or those of only. It
+// returns the names of the policies that say something else than before, and
+// whether they give another account of the object.
+func (r *auditResults) set(object auditedObject, content uint64, only map[string]bool) (changed []string, news bool) {
+	key := keyOf(object.uid)
+	old, was := r.entries[object.kind][key], r.found[key]
+	next := &signature{}
+	var results []policyResult
+	if only != nil {
+		content = old.content
+		if old.signature != nil {
+			next.standings = slices.DeleteFunc(slices.Clone(old.signature.standings), func(one policyStanding) bool { return only[one.policy] })
+		}
+		if was != nil {
+			results = slices.DeleteFunc(slices.Clone(was.results), func(one policyResult) bool { return only[one.policy] })
+		}
+	}
+	for _, one := range object.results {
+		next.standings = append(next.standings, policyStanding{one.policy, one.standing})
+		if one.standing == standingPasses || strings.HasPrefix(string(one.standing), string(standingLacks)) {
+			continue
+		}
+		if before := was.of(one.policy); before != nil && before.standing == standingFailed && one.standing == standingFailed {
+			// It was evaluated again already.
+			one.due = time.Time{}
+		}
+		results = append(results, one)
+	}
+	slices.SortFunc(next.standings, func(a, b policyStanding) int { return cmp.Compare(a.policy, b.policy) })
+	slices.SortFunc(results, func(a, b policyResult) int { return cmp.Compare(a.policy, b.policy) })
+	object.results = results
+	changed = differing(old.signature, next)
+	for _, policy := range accountsDiffer(was, &object) {
+		news = true
+		if !slices.Contains(changed, policy) {
+			changed = append(changed, policy)
+		}
+	}
+	r.put(object.kind, key, old.signature, next, content)
+	if len(results) == 0 {
+		delete(r.found, key)
+	} else {
+		r.found[key] = &object
+	}
+	return changed, news
+}
+
+// put makes a signature that of an object.
+func (r *auditResults) put(kind schema.GroupVersionKind, key auditKey, old, next *signature, content uint64) {
+	if len(next.standings) == 0 {
+		r.release(old)
+		delete(r.entries[kind], key)
+		return
+	}
+	name := next.key()
+	if known := r.signatures[name]; known != nil {
+		next = known
+	} else {
+		r.signatures[name] = next
+	}
+	next.objects++
+	r.release(old)
+	if r.entries[kind] == nil {
+		r.entries[kind] = map[auditKey]auditEntry{}
+	}
+	r.entries[kind][key] = auditEntry{next, content}
+}
+
+func (r *auditResults) release(s *signature) {
+	if s == nil {
+		return
+	}
+	if s.objects--; s.objects == 0 {
+		delete(r.signatures, s.key())
+	}
+}
+
+// differing lists the policies that two signatures differ in.
+func differing(a, b *signature) []string {
+	var changed []string
+	standings := map[string]standing{}
+	if a != nil {
+		for _, one := range a.standings {
+			standings[one.policy] = one.standing
+		}
+	}
+	for _, one := range b.standings {
+		if standings[one.policy] != one.standing {
+			changed = append(changed, one.policy)
+		}
+		delete(standings, one.policy)
+	}
+	return append(changed, slices.Sorted(maps.Keys(standings))...)
+}
+
+// accountsDiffer lists the policies that two accounts of an object differ in.
+func accountsDiffer(a, b *auditedObject) []string {
+	var changed []string
+	for _, one := range b.results {
+		if before := a.of(one.policy); before == nil || !reflect.DeepEqual(before.report(), one.report()) {
+			changed = append(changed, one.policy)
+		}
+	}
+	if a != nil {
+		for _, one := range a.results {
+			if b.of(one.policy) == nil {
+				changed = append(changed, one.policy)
+			}
+		}
+	}
+	return changed
+}
+
+// report is what of a result is told to others.
+func (r policyResult) report() policyResult {
+	r.due = time.Time{}
+	return r
+}
+
+// drop forgets an object, and returns the policies that had something to say.
+func (r *auditResults) drop(kind schema.GroupVersionKind, key auditKey) []string {
+	old, ok := r.entries[kind][key]
+	if !ok {
+		return nil
+	}
+	delete(r.found, key)
+	changed := differing(old.signature, &signature{})
+	r.release(old.signature)
+	delete(r.entries[kind], key)
+	return changed
+}
+
+// keys are the objects of a kind that some policy judges.
+func (r *auditResults) keys(kind schema.GroupVersionKind) []auditKey {
+	return slices.Collect(maps.Keys(r.entries[kind]))
+}
+
+// dropPolicy forgets what a policy says of the objects of a kind, and returns
+// those of which there is something else to tell.
+func (r *auditResults) dropPolicy(policy string, kind schema.GroupVersionKind) []auditKey {
+	var changed []auditKey
+	only := map[string]bool{policy: true}
+	for key, entry := range r.entries[kind] {
+		if !slices.ContainsFunc(entry.signature.standings, func(one policyStanding) bool { return one.policy == policy }) {
+			continue
+		}
+		object := auditedObject{kind: kind}
+		if was := r.found[key]; was != nil {
+			object = *was
+			object.results = slices.DeleteFunc(slices.Clone(was.results), func(one policyResult) bool { return only[one.policy] })
+			if len(object.results) < len(was.results) {
+				changed = append(changed, key)
+			}
+		}
+		next := &signature{standings: slices.DeleteFunc(slices.Clone(entry.signature.standings), func(one policyStanding) bool { return only[one.policy] })}
+		r.put(kind, key, entry.signature, next, entry.content)
+		if len(object.results) == 0 {
+			delete(r.found, key)
+		} else {
+			r.found[key] = &object
+		}
+	}
+	return changed
+}
+
+// due lists what is to be judged again at a time: the objects, and for each the
+// policies that are to.
+func (r *auditResults) due(now time.Time) map[*auditedObject]map[string]bool {
+	found := map[*auditedObject]map[string]bool{}
+	for _, object := range r.found {
+		for _, one := range object.results {
+			if one.due.IsZero() || now.Before(one.due) {
+				continue
+			}
+			if found[object] == nil {
+				found[object] = map[string]bool{}
+			}
+			found[object][one.policy] = true
+		}
+	}
+	return found
+}
+
+// nextDue is when due has something next, zero for never.
+func (r *auditResults) nextDue() (next time.Time) {
+	for _, object := range r.found {
+		for _, one := range object.results {
+			if !one.due.IsZero() && (next.IsZero() || one.due.Before(next)) {
+				next = one.due
+			}
+		}
+	}
+	return next
+}

@@ -1,0 +1,297 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+const (
+	// auditPage is how many objects are read at once, which is what they take
+	// of memory: a reflector would hold all of a kind.
+	auditPage = 250
+	// auditRetry is how soon to try again what failed.
+	auditRetry = time.Second
+	// auditWatchTimeout is how long a watch lasts at least; it then goes on
+	// from where it was.
+	auditWatchTimeout = 5 * time.Minute
+)
+
+// auditWatch is the watch of one kind.
+type auditWatch struct {
+	storedKind
+	stop context.CancelFunc
+	// status tells that what changes status alone is judged.
+	status bool
+	// synced tells that all objects were judged once; fault, why they cannot be.
+	synced bool
+	fault  string
+}
+
+// run lists and watches one kind until ctx ends.
+func (a *Audit) run(ctx context.Context, w *auditWatch) {
+	for ctx.Err() == nil {
+		version, err := a.readAll(ctx, w)
+		if err == nil {
+			err = a.follows(ctx, w, version)
+		}
+		wait := auditRetry
+		switch {
+		case apierrors.IsGone(err), apierrors.IsResourceExpired(err):
+			// The API server does not know any more what happened since.
+			ctrl.LoggerFrom(ctx).Info("Watch of the audit fell behind and begins anew", "GroupVersionKind", w.kind.String())
+		case unreadable(err):
+			wait = servedRetry
+			a.failed(ctx, w, err)
+		default:
+			a.failed(ctx, w, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// unreadable reports whether a kind cannot be read until somebody does something
+// about it.
+func unreadable(err error) bool {
+	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
+}
+
+// failed notes why a kind is not read. What was judged stands while the API
+// server is away for a moment.
+func (a *Audit) failed(ctx context.Context, w *auditWatch, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ctx.Err() != nil || a.watches[w.kind] != w || (w.synced && !unreadable(err)) {
+		return
+	}
+	fault := err.Error()
+	switch {
+	case apierrors.IsForbidden(err):
+		fault = fmt.Sprintf("grant Penstock list and watch on %s, by a ClusterRole labelled %s", w.resource.GroupResource(), AggregationLabel)
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
+		fault = "the API server does not serve it; it is looked at as soon as it does"
+	}
+	if unreadable(err) {
+		w.synced = false
+		a.dropKind(w.kind)
+	}
+	if w.fault == fault {
+		return
+	}
+	w.fault = fault
+	a.soilKind(w)
+	ctrl.Log.WithName("audit").Info("Kind is not audited", "GroupVersionKind", w.kind.String(), "fault", fault)
+}
+
+// soilKind notes that there is something else to say of a kind. Its caller holds
+// mu.
+func (a *Audit) soilKind(w *auditWatch) {
+	for _, policy := range a.policies {
+		for _, kind := range policy.kinds {
+			policy.dirty = policy.dirty || kind.kind == w.kind
+		}
+	}
+}
+
+// readAll judges all objects of a kind, page by page, and gives the version to
+// watch from: what changes while it judges is seen again then.
+func (a *Audit) readAll(ctx context.Context, w *auditWatch) (string, error) {
+	seen := map[auditKey]bool{}
+	version, err := a.pages(ctx, w.storedKind, "", metav1.ListOptions{}, func(object *unstructured.Unstructured) {
+		seen[keyOf(object.GetUID())] = true
+		a.touch(w, keyOf(object.GetUID()))
+		a.judge(ctx, w, object, nil)
+	})
+	if err != nil {
+		return "", err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if ctx.Err() != nil || a.watches[w.kind] != w {
+		return "", ctx.Err()
+	}
+	for _, key := range a.results.keys(w.kind) {
+		if !seen[key] {
+			a.soil(a.results.drop(w.kind, key))
+			a.report(key)
+		}
+	}
+	w.synced, w.fault = true, ""
+	a.soilKind(w)
+	return version, nil
+}
+
+// pages lists objects of a namespace, or of all, no more than a page of which is
+// held at a time.
+func (a *Audit) pages(ctx context.Context, kind storedKind, namespace string, options metav1.ListOptions, each func(*unstructured.Unstructured)) (version string, err error) {
+	options.Limit = auditPage
+	where := dynamic.ResourceInterface(a.client.Resource(kind.resource))
+	if namespace != "" {
+		where = a.client.Resource(kind.resource).Namespace(namespace)
+	}
+	for {
+		list, err := where.List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		if version == "" {
+			version = list.GetResourceVersion()
+		}
+		for i := range list.Items {
+			if ctx.Err() != nil {
+				return "", ctx.Err()
+			}
+			// A list leaves the kind out of some of its items.
+			list.Items[i].SetGroupVersionKind(kind.kind)
+			each(&list.Items[i])
+			list.Items[i].Object = nil
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" {
+			return version, nil
+		}
+	}
+}
+
+// follows judges what changes from a version on. It returns when that cannot go
+// on: with an error of the API server.
+func (a *Audit) follows(ctx context.Context, w *auditWatch, version string) error {
+	for ctx.Err() == nil {
+		timeout := int64(auditWatchTimeout.Seconds() * (1 + rand.Float64()))
+		watcher, err := a.client.Resource(w.resource).Watch(ctx, metav1.ListOptions{
+			ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &timeout,
+		})
+		if err == nil {
+			version, err = a.events(ctx, w, watcher, version)
+		}
+		if err != nil && (apierrors.IsGone(err) || apierrors.IsResourceExpired(err) || unreadable(err)) {
+			return err
+		}
+		if err != nil {
+			ctrl.LoggerFrom(ctx).V(1).Info("Watch of the audit broke off", "GroupVersionKind", w.kind.String(), "fault", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(auditRetry):
+		}
+	}
+	return ctx.Err()
+}
+
+// events judges what one watch tells until it ends, and gives the version to go
+// on from.
+func (a *Audit) events(ctx context.Context, w *auditWatch, watcher watch.Interface, version string) (string, error) {
+	defer watcher.Stop()
+	for told := range watcher.ResultChan() {
+		if told.Type == watch.Error {
+			return version, apierrors.FromObject(told.Object)
+		}
+		object, ok := told.Object.(*unstructured.Unstructured)
+		if !ok {
+			return version, errors.New("a watch told of something that is no object")
+		}
+		switch told.Type {
+		case watch.Added, watch.Modified:
+			a.changedObject(ctx, w, object)
+		case watch.Deleted:
+			a.gone(w, keyOf(object.GetUID()))
+		}
+		version = object.GetResourceVersion()
+	}
+	return version, nil
+}
+
+// changedObject judges an object unless it is to be judged as it was.
+func (a *Audit) changedObject(ctx context.Context, w *auditWatch, object *unstructured.Unstructured) {
+	key := keyOf(object.GetUID())
+	if object.GetDeletionTimestamp() != nil {
+		a.gone(w, key)
+		return
+	}
+	a.touch(w, key)
+	a.mu.Lock()
+	known, status := a.results.content(w.kind, key), w.status
+	a.mu.Unlock()
+	if known != 0 && known == contentOf(object.Object, status) {
+		return
+	}
+	a.judge(ctx, w, object, nil)
+}
+
+// touch notes that an object is newer than what a scan under way may have read.
+func (a *Audit) touch(w *auditWatch, key auditKey) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.scanning != nil && a.scanning.kind == w.storedKind {
+		a.fresh[key] = true
+	}
+}
+
+// gone forgets an object that is deleted or being deleted. Its report goes with
+// it, as the API server collects what an owner leaves behind.
+func (a *Audit) gone(w *auditWatch, key auditKey) {
+	a.touch(w, key)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.watches[w.kind] != w {
+		return
+	}
+	a.soil(a.results.drop(w.kind, key))
+	if a.reports != nil {
+		a.reports.forget(key)
+	}
+}
+
+// judge has policies judge an object and notes what they say: all of them, or as
+// part of a scan those that it is for.
+func (a *Audit) judge(ctx context.Context, w *auditWatch, object *unstructured.Unstructured, only map[string]bool) {
+	a.pace.do(ctx, func() {
+		key := keyOf(object.GetUID())
+		a.mu.Lock()
+		stale, status := only != nil && a.fresh[key], w.status
+		a.mu.Unlock()
+		if stale {
+			return
+		}
+		now := a.stored.Clock()
+		judgements := a.stored.judge(ctx, a.engine.Snapshot(), only, w.resource, object)
+		if ctx.Err() != nil {
+			// What was cut is not what policies say.
+			return
+		}
+		found := auditedObject{
+			kind: w.kind, namespace: object.GetNamespace(), name: object.GetName(), uid: object.GetUID(), results: resultsOf(judgements, now),
+		}
+		var content uint64
+		if len(found.results) > 0 {
+			content = contentOf(object.Object, status)
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.watches[w.kind] != w {
+			return
+		}
+		changed, news := a.results.set(found, content, only)
+		a.soil(changed)
+		if news {
+			a.report(key)
+		}
+		if slices.ContainsFunc(found.results, func(one policyResult) bool { return !one.due.IsZero() }) {
+			// What is due next may be sooner now.
+			signal(a.work)
+		}
+	})
+}
