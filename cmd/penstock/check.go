@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,7 @@ type checkOptions struct {
 	recursive      bool
 	policies       []string
 	namespaceFiles []string
+	inventory      []string
 	namespace      string
 	user           string
 	groups         []string
@@ -52,14 +54,16 @@ reported as not judged.
 
 The verdict comes from the same conversion, defaults, schemas, invariants and
 policies as the cluster's, in the same words. A policy that needs what was not
-given (--user, --namespace-file) is reported as not evaluated.
+given (--user, --namespace-file, --inventory) is reported as not evaluated.
 
 The exit code is 0 if all objects are admitted, with warnings or without, 1 if
 one is refused, and 2 if the command line is wrong or an input cannot be read.`,
 		Example: `  penstock check -f job.yaml
   kustomize build . | penstock check -f - -o json
   penstock check -f job.yaml --policies config/policies --namespace-file team.yaml --user ada
-  penstock check -f job.yaml --old stored.yaml`,
+  penstock check -f job.yaml --old stored.yaml
+  kubectl get nodes -o yaml > nodes.yaml && penstock check -f job.yaml --inventory nodes.yaml
+  penstock check -f manifests -R -o sarif > penstock.sarif`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return checkError(fmt.Errorf("unexpected argument %q: name files by -f", args[0]))
@@ -76,12 +80,13 @@ one is refused, and 2 if the command line is wrong or an input cannot be read.`,
 	flags.BoolVarP(&o.recursive, "recursive", "R", false, "Read folders below the folders of -f as well.")
 	flags.StringArrayVar(&o.policies, "policies", nil, "File or folder of WorkloadPolicies to judge by instead of the library that comes with Penstock, or none; may be repeated.")
 	flags.StringArrayVar(&o.namespaceFiles, "namespace-file", nil, "File or folder of Namespaces, for their labels; may be repeated.")
+	flags.StringArrayVar(&o.inventory, "inventory", nil, "File or folder of objects that the cluster has, for policies that read them as data.inventory; may be repeated.")
 	flags.StringVarP(&o.namespace, "namespace", "n", "default", "Namespace of objects that name none.")
 	flags.StringVar(&o.user, "user", "", "Name of the user who applies.")
-	flags.StringArrayVar(&o.groups, "group", nil, "Group of the user, besides system:authenticated; may be repeated.")
+	flags.StringArrayVar(&o.groups, "group", nil, "Group of the user, besides system:authenticated and those of service accounts; may be repeated.")
 	flags.StringVar(&o.now, "now", "", "Time to judge at, in RFC 3339; the present by default.")
 	flags.StringArrayVar(&o.old, "old", nil, "File or folder of objects as they are stored: an object of the same kind, namespace and name is judged as an update; may be repeated.")
-	flags.StringVarP(&o.output, "output", "o", "text", "Format of what is written: text or json.")
+	flags.StringVarP(&o.output, "output", "o", "text", "Format of what is written: text, json, sarif or junit.")
 	flags.BoolVar(&o.explain, "explain", false, "Show for what policies find the line of the rule that found it, and the values it looked at.")
 	return cmd
 }
@@ -112,11 +117,7 @@ func (o *checkOptions) run(ctx context.Context, stdin io.Reader, stdout, stderr 
 	}
 	unreadable = append(unreadable, checker.Unmatched()...)
 	report := check.NewReport(results, unreadable)
-	write := report.WriteText
-	if o.output == "json" {
-		write = report.WriteJSON
-	}
-	if err := write(stdout); err != nil {
+	if err := o.write(stdout, report, options.Policies); err != nil {
 		return checkError(err)
 	}
 	for _, fault := range unreadable {
@@ -132,6 +133,22 @@ func (o *checkOptions) run(ctx context.Context, stdin io.Reader, stdout, stderr 
 	}
 }
 
+// checkOutputs are the values of --output.
+var checkOutputs = []string{"text", "json", "sarif", "junit"}
+
+func (o *checkOptions) write(w io.Writer, report check.Report, policies []*v1.WorkloadPolicy) error {
+	switch o.output {
+	case "json":
+		return report.WriteJSON(w)
+	case "sarif":
+		return report.WriteSARIF(w, check.Tool{Version: version, Policies: policies})
+	case "junit":
+		return report.WriteJUnit(w)
+	default:
+		return report.WriteText(w)
+	}
+}
+
 // options reads what the flags say of the cluster.
 func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
 	options := check.Options{Namespace: o.namespace, Now: time.Now(), Explain: o.explain}
@@ -139,8 +156,8 @@ func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
 	switch {
 	case len(o.files) == 0:
 		return options, errors.New("nothing to check: name a file by -f, or - for standard input")
-	case o.output != "text" && o.output != "json":
-		return options, fmt.Errorf("--output must be text or json, not %q", o.output)
+	case !slices.Contains(checkOutputs, o.output):
+		return options, fmt.Errorf("--output must be text, json, sarif or junit, not %q", o.output)
 	case len(o.groups) > 0 && o.user == "":
 		return options, errors.New("--group says nothing without --user")
 	}
@@ -150,7 +167,7 @@ func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
 		}
 	}
 	if o.user != "" {
-		options.User = authenticationv1.UserInfo{Username: o.user, Groups: append(slices.Clone(o.groups), "system:authenticated")}
+		options.User = authenticationv1.UserInfo{Username: o.user, Groups: append(slices.Clone(o.groups), groupsOf(o.user)...)}
 	}
 	if options.Policies, options.Sources, err = o.loadPolicies(ctx); err != nil {
 		return options, fmt.Errorf("failed to load the policies: %w", err)
@@ -162,7 +179,23 @@ func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
 	if err != nil {
 		return options, fmt.Errorf("failed to load the namespaces: %w", err)
 	}
+	if len(o.inventory) > 0 {
+		var unreadable []*check.Unreadable
+		if options.Inventory, unreadable = check.LoadInventory(o.inventory, false); len(unreadable) > 0 {
+			return options, fmt.Errorf("failed to load the inventory: %w", unreadable[0])
+		}
+	}
 	return options, nil
+}
+
+// groupsOf are the groups that the API server itself puts a user in.
+func groupsOf(user string) []string {
+	groups := []string{"system:authenticated"}
+	if account, is := strings.CutPrefix(user, "system:serviceaccount:"); is {
+		namespace, _, _ := strings.Cut(account, ":")
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	}
+	return groups
 }
 
 // loadPolicies gives the policies in force and where they are written.

@@ -2,16 +2,18 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -19,8 +21,8 @@ var update = flag.Bool("update", false, "write the golden files")
 // checkDir holds manifests and, beside them, what is said of them.
 const checkDir = "testdata/check"
 
-// The golden file of a case is its name with .golden.txt or, with -o json,
-// .golden.json. It holds what the command writes, its errors and its exit code.
+// The golden file of a case is its name with .golden. and what it writes: txt,
+// json, sarif or xml. It holds what the command writes and, as text, its errors.
 func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		args []string
@@ -69,6 +71,17 @@ func TestCheck(t *testing.T) {
 		"policies-none":           {args: []string{"-f", "faults-v1alpha1.yaml", "--policies", "none"}, want: 1},
 		"policies-broken":         {args: []string{"-f", "good.yaml", "--policies", "workloadpolicy.yaml"}, want: 2},
 		"policies-absent":         {args: []string{"-f", "good.yaml", "--policies", "good.yaml"}, want: 2},
+		"inventory-not-given":     {args: []string{"-f", "good.yaml", "--policies", "inventory-policies.yaml"}},
+		"inventory":               {args: []string{"-f", "good.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory.yaml"}, want: 1},
+		"inventory-of-upstream":   {args: []string{"-f", "upstream.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory.yaml"}, want: 1},
+		"inventory-of-nothing":    {args: []string{"-f", "good.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory-empty.yaml", "--namespace-file", "namespaces.yaml"}, want: 1},
+		"inventory-nameless":      {args: []string{"-f", "good.yaml", "--inventory", "inventory-nameless.yaml"}, want: 2},
+		"inventory-absent":        {args: []string{"-f", "good.yaml", "--inventory", "absent.yaml"}, want: 2},
+		"service-account":         {args: []string{"-f", "good.yaml", "--policies", "groups-policy.yaml", "--user", "system:serviceaccount:ci:deployer"}, want: 1},
+		"sarif":                   {args: []string{"-f", "upstream.yaml", "-f", "good.yaml", "-f", "unknown-field.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory.yaml", "-o", "sarif"}, want: 1},
+		"unreadable-sarif":        {args: []string{"-f", "unreadable.yaml", "--policies", "none", "-o", "sarif"}, want: 2},
+		"junit":                   {args: []string{"-f", "folder", "-f", "foreign.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory.yaml", "-o", "junit"}, want: 1},
+		"unreadable-junit":        {args: []string{"-f", "unreadable.yaml", "-f", "absent.yaml", "--policies", "none", "-o", "junit"}, want: 2},
 		"usage-no-file":           {want: 2},
 		"usage-argument":          {args: []string{"good.yaml"}, want: 2},
 		"usage-flag":              {args: []string{"-f", "good.yaml", "--strict"}, want: 2},
@@ -92,11 +105,7 @@ func TestCheck(t *testing.T) {
 			if code != tc.want {
 				t.Errorf("exit code %d, want %d", code, tc.want)
 			}
-			golden := name + ".golden.txt"
-			if strings.HasSuffix(name, "-json") {
-				golden = name + ".golden.json"
-			}
-			compareGolden(t, golden, got)
+			compareGolden(t, name+".golden."+extensionOf(tc.args), got)
 		})
 	}
 }
@@ -135,10 +144,19 @@ func runCheck(t *testing.T, stdin []byte, args ...string) (string, exitCode) {
 	cmd.SetErr(&errs)
 	err := cmd.ExecuteContext(t.Context())
 	code := exitStatus(err, &errs)
-	if strings.Contains(strings.Join(args, " "), "-o json") {
+	if extensionOf(args) != "txt" {
 		return out.String(), code
 	}
 	return out.String() + errs.String(), code
+}
+
+// extensionOf is how a file is called that holds what -o asks for.
+func extensionOf(args []string) string {
+	at := slices.Index(args, "-o")
+	if at < 0 || args[at+1] == "text" {
+		return "txt"
+	}
+	return cmp.Or(map[string]string{"junit": "xml", "xml": "txt"}[args[at+1]], args[at+1])
 }
 
 func compareGolden(t *testing.T, file, got string) {
@@ -156,7 +174,7 @@ func compareGolden(t *testing.T, file, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := gocmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", file, diff)
 	}
 }

@@ -21,6 +21,12 @@ import (
 
 // Check says what the cluster would say to one object.
 func (c *Checker) Check(ctx context.Context, object Object) Result {
+	result := c.check(ctx, object)
+	result.locate(object)
+	return result
+}
+
+func (c *Checker) check(ctx context.Context, object Object) Result {
 	result := Result{
 		File: object.File, Document: object.Document, Item: object.Item, Allowed: true,
 		Faults: []Fault{}, Warnings: []Fault{}, NotEvaluated: []NotEvaluated{},

@@ -8,8 +8,10 @@
 //   - admission.go is the way of one object;
 //   - foreign.go is the way of an object that only policies judge;
 //   - stored.go makes an update of an object whose stored state is given;
-//   - policies.go reads policies and namespaces;
-//   - report.go and text.go say what was found, explain.go how;
+//   - policies.go reads policies and namespaces, inventory.go what else the
+//     cluster has;
+//   - report.go says what was found, text.go, sarif.go and junit.go write it,
+//     and explain.go says how it was found;
 //   - lines.go finds where in a file a field is written.
 package check
 
@@ -41,6 +43,9 @@ type Options struct {
 	Policies []*penstockv1.WorkloadPolicy
 	// Namespaces gives the labels of the namespaces that are known.
 	Namespaces map[string]map[string]string
+	// Inventory are objects of the cluster, for policies that read them; nil
+	// when none was given.
+	Inventory []Object
 	// Namespace is where objects are that name none.
 	Namespace string
 	// User makes the requests; without a username nobody knows who does.
@@ -60,6 +65,9 @@ type Checker struct {
 	// own judges our kinds, upstream the kinds whose shape they take.
 	own, upstream *webhooks.Gate
 	stored        map[identity]*stored
+	// unknown are the kinds, by the names of policies, that the policy reads and
+	// the inventory does not hold.
+	unknown map[string][]schema.GroupVersionKind
 }
 
 // A definition is what the API server knows of one of our kinds.
@@ -69,7 +77,8 @@ type definition struct {
 	schemas    map[string]*validation.Schema
 }
 
-// New makes a Checker. It is an error if a policy does not compile.
+// New makes a Checker. It is an error if a policy does not compile, or an
+// object of the inventory cannot be one.
 func New(options Options) (*Checker, error) {
 	checker := &Checker{options: options, kinds: map[schema.GroupKind]*definition{}, stored: map[identity]*stored{}}
 	definitions, err := crd.All()
@@ -88,7 +97,7 @@ func New(options Options) (*Checker, error) {
 	}
 	checker.own, err = webhooks.NewGate(webhooks.GateOptions{
 		Engine:  engine,
-		Cluster: namespaces(options.Namespaces),
+		Cluster: namespaces(options.namespaces()),
 		Clock:   func() time.Time { return options.Now },
 		Loaded:  func() bool { return true },
 		Offline: true,
@@ -104,6 +113,9 @@ func New(options Options) (*Checker, error) {
 		}
 	}
 	checker.upstream = &upstream
+	if err := checker.takeInventory(); err != nil {
+		return nil, err
+	}
 	return checker, nil
 }
 

@@ -70,11 +70,15 @@ func Namespaces(objects []Object) (map[string]map[string]string, error) {
 		if namespace.APIVersion != "v1" || namespace.Kind != "Namespace" || namespace.Name == "" {
 			return nil, fmt.Errorf("%s: must be a Namespace with a name, not %s %s", at, namespace.Kind, namespace.Name)
 		}
-		// The API server writes this label itself.
-		labels := map[string]string{corev1.LabelMetadataName: namespace.Name}
-		maps.Copy(labels, namespace.Labels)
-		labels[corev1.LabelMetadataName] = namespace.Name
-		found[namespace.Name] = labels
+		found[namespace.Name] = namespaceLabels(&namespace)
 	}
 	return found, nil
+}
+
+func namespaceLabels(namespace *corev1.Namespace) map[string]string {
+	labels := map[string]string{}
+	maps.Copy(labels, namespace.Labels)
+	// The API server writes this label itself.
+	labels[corev1.LabelMetadataName] = namespace.Name
+	return labels
 }

@@ -32,6 +32,8 @@ type Object struct {
 	Repeated []string
 	// source is the text of the document.
 	source *document
+	// empty tells that this is a list of objects of one kind, and holds none.
+	empty bool
 }
 
 // Place names where the object is written.
@@ -64,6 +66,11 @@ func place(file string, document, item int) string {
 // of a folder by name. What cannot be read is left out and told. Without stdin
 // the path - cannot be read.
 func Load(paths []string, recursive bool, stdin io.Reader) ([]Object, []*Unreadable) {
+	return load(paths, recursive, stdin, false)
+}
+
+// load is Load, and gives lists of no objects as well where they are wanted.
+func load(paths []string, recursive bool, stdin io.Reader, empty bool) ([]Object, []*Unreadable) {
 	var objects []Object
 	var faults []*Unreadable
 	for _, path := range paths {
@@ -77,7 +84,7 @@ func Load(paths []string, recursive bool, stdin io.Reader) ([]Object, []*Unreada
 				faults = append(faults, &Unreadable{File: file, Message: reason(err)})
 				continue
 			}
-			found, unreadable := Read(file, text)
+			found, unreadable := read(file, text, empty)
 			objects, faults = append(objects, found...), append(faults, unreadable...)
 		}
 	}
@@ -135,6 +142,10 @@ func expand(path string, recursive bool) ([]string, error) {
 // Read reads the objects of a text: YAML of one or more documents, or JSON. The
 // items of lists become objects of their own.
 func Read(file string, text []byte) ([]Object, []*Unreadable) {
+	return read(file, text, false)
+}
+
+func read(file string, text []byte, empty bool) ([]Object, []*Unreadable) {
 	if file == Stdin {
 		file = "stdin"
 	}
@@ -154,7 +165,11 @@ func Read(file string, text []byte) ([]Object, []*Unreadable) {
 		if err != nil {
 			fault(err)
 		}
-		objects = append(objects, found...)
+		for _, one := range found {
+			if empty || !one.empty {
+				objects = append(objects, one)
+			}
+		}
 	}
 	if len(objects) == 0 && len(faults) == 0 {
 		faults = append(faults, &Unreadable{File: file, Message: "holds no object"})
@@ -285,6 +300,10 @@ func flatten(object Object) ([]Object, error) {
 	var items []json.RawMessage
 	if err := json.Unmarshal(head.Items, &items); err != nil {
 		return nil, err
+	}
+	if len(items) == 0 && kind != "List" {
+		object.empty = true
+		return []Object{object}, nil
 	}
 	var objects []Object
 	for i, item := range items {

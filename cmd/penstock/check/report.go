@@ -25,8 +25,10 @@ type Result struct {
 	File string `json:"file"`
 	// Document counts the documents of the file, Item the items of a list in
 	// the document, from 1.
-	Document   int    `json:"document"`
-	Item       int    `json:"item,omitempty"`
+	Document int `json:"document"`
+	Item     int `json:"item,omitempty"`
+	// Line is where the object begins, from 1.
+	Line       int    `json:"line"`
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
@@ -51,7 +53,9 @@ type Result struct {
 // joined by a colon.
 type Fault struct {
 	// Field is a path in the object as it was written.
-	Field   string `json:"field,omitempty"`
+	Field string `json:"field,omitempty"`
+	// Line is where the field is written, or the nearest one above it.
+	Line    int    `json:"line"`
 	Message string `json:"message"`
 	// Fix is the part of Message that says what to write instead, and Policy the
 	// one that found the fault, where there is one.
@@ -65,6 +69,8 @@ type Fault struct {
 type NotEvaluated struct {
 	Policy string `json:"policy"`
 	Reason string `json:"reason"`
+	// missing is what the reason is about.
+	missing policies.Missing
 }
 
 // Summary counts.
@@ -106,6 +112,16 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return nil
 }
 
+// locate tells where in the file the result's findings are.
+func (r *Result) locate(object Object) {
+	r.Line = object.Line("")
+	for _, findings := range [][]Fault{r.Faults, r.Warnings} {
+		for i := range findings {
+			findings[i].Line = object.Line(findings[i].Field)
+		}
+	}
+}
+
 // refuse records why the object is refused.
 func (r *Result) refuse(reason metav1.StatusReason, faults ...Fault) {
 	r.Allowed, r.Reason = false, reason
@@ -118,7 +134,9 @@ func (c *Checker) decided(r *Result, decision webhooks.Decision) {
 		r.Warnings = append(r.Warnings, c.faultOf(warning))
 	}
 	for _, policy := range decision.NotEvaluated {
-		r.NotEvaluated = append(r.NotEvaluated, NotEvaluated{Policy: policy.Policy, Reason: r.lack(policy.Missing)})
+		r.NotEvaluated = append(r.NotEvaluated, NotEvaluated{
+			Policy: policy.Policy, Reason: c.lack(policy, r.Namespace), missing: policy.Missing,
+		})
 	}
 	status := decision.Response.Result
 	if decision.Response.Allowed || status == nil {
@@ -140,17 +158,18 @@ func (c *Checker) faultOf(cause webhooks.Cause) Fault {
 	}
 }
 
-func (r *Result) lack(missing policies.Missing) string {
-	switch missing {
+// lack says what a policy needs to be evaluated.
+func (c *Checker) lack(policy policies.NotEvaluated, namespace string) string {
+	switch policy.Missing {
 	case policies.MissingUser:
 		return "it depends on the user, who is not known: give --user and --group"
 	case policies.MissingNamespaceLabels:
-		return fmt.Sprintf("it depends on the labels of namespace %s, which are not known: give --namespace-file", r.Namespace)
+		return fmt.Sprintf("it depends on the labels of namespace %s, which are not known: give --namespace-file", namespace)
 	case policies.MissingInventory:
-		return "it reads objects of the cluster, which an offline check does not have"
+		return c.lacksInventory(policy.Policy)
 	case policies.MissingConditions:
 		return "its matchConditions depend on what is not known offline, such as the user or what he may do"
 	default:
-		return string(missing)
+		return string(policy.Missing)
 	}
 }

@@ -2,8 +2,10 @@ package check
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -29,15 +31,49 @@ func (r Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(out, "  warning: %s\n", warning)
 			warning.Explanation.write(out)
 		}
-		for _, policy := range result.NotEvaluated {
-			fmt.Fprintf(out, "  not evaluated: policy %s: %s\n", policy.Policy, policy.Reason)
-		}
+	}
+	for _, line := range r.notEvaluated() {
+		fmt.Fprintf(out, "not evaluated: %s\n", line)
 	}
 	fmt.Fprintln(out, r.Summary)
 	if err := out.Flush(); err != nil {
 		return fmt.Errorf("failed to write the report: %w", err)
 	}
 	return nil
+}
+
+// notEvaluated says once of each policy that was not evaluated for some objects
+// for how many, and why.
+func (r Report) notEvaluated() []string {
+	type lack struct {
+		NotEvaluated
+		count int
+	}
+	var lacks []*lack
+	for _, result := range r.Results {
+		for _, one := range result.NotEvaluated {
+			i := slices.IndexFunc(lacks, func(l *lack) bool { return l.Policy == one.Policy && l.missing == one.missing })
+			switch {
+			case i < 0:
+				lacks = append(lacks, &lack{NotEvaluated: one, count: 1})
+				continue
+			case lacks[i].Reason != one.Reason:
+				// Only labels are of one object rather than another.
+				lacks[i].Reason = "it depends on the labels of namespaces, which are not known: give --namespace-file"
+			}
+			lacks[i].count++
+		}
+	}
+	slices.SortStableFunc(lacks, func(a, b *lack) int { return cmp.Compare(a.Policy, b.Policy) })
+	lines := make([]string, len(lacks))
+	for i, lack := range lacks {
+		of := ""
+		if len(r.Results) > 1 {
+			of = fmt.Sprintf(" for %d of %s", lack.count, counted(len(r.Results), "object"))
+		}
+		lines[i] = fmt.Sprintf("policy %s%s: %s", lack.Policy, of, lack.Reason)
+	}
+	return lines
 }
 
 func (r *Result) fullName() string {
