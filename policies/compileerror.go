@@ -21,6 +21,8 @@ type CompileError struct {
 
 // RegoFault is a fault at a place in the text of spec.rego or of one of spec.libs.
 type RegoFault struct {
+	// File is that of tests, and empty in a policy.
+	File string
 	// Lib counts spec.libs from 1; 0 is spec.rego.
 	Lib int
 	// Line and Column count from 1.
@@ -29,6 +31,18 @@ type RegoFault struct {
 	// Code is OPA's, such as rego_parse_error.
 	Code    string
 	Message string
+}
+
+// Module is the name of the module of Modules that the fault is in.
+func (f RegoFault) Module() string {
+	switch {
+	case f.File != "":
+		return f.File
+	case f.Lib > 0:
+		return libName(f.Lib - 1)
+	default:
+		return moduleName
+	}
 }
 
 // path is the field that holds the text.
@@ -65,6 +79,10 @@ func (e *CompileError) ErrorList() field.ErrorList {
 	return list
 }
 
+// RegoFaults makes faults of what OPA's parser and compiler return, in the order
+// of their places.
+func RegoFaults(err error) []RegoFault { return sortFaults(regoFaults(err)) }
+
 // regoFaults makes faults of what OPA's parser and compiler return.
 func regoFaults(err error) []RegoFault {
 	errs, ok := errors.AsType[ast.Errors](err)
@@ -80,7 +98,10 @@ func regoFaults(err error) []RegoFault {
 		fault := RegoFault{Line: 1, Column: 1, Code: one.Code, Message: explainBuiltin(one.Message)}
 		if one.Location != nil && one.Location.Row > 0 {
 			fault.Line, fault.Column = one.Location.Row, max(one.Location.Col, 1)
-			fault.Lib = libOf(one.Location.File)
+			fault.Lib = LibOf(one.Location.File)
+			if fault.Lib == 0 && one.Location.File != moduleName {
+				fault.File = one.Location.File
+			}
 		}
 		faults = append(faults, fault)
 	}

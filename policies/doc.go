@@ -9,8 +9,8 @@
 //
 // In the order of a policy's life, the files are:
 //
-//   - policy.go, rule.go, match.go, parameters.go, exceptions.go: what a
-//     WorkloadPolicy is compiled to; reads.go, what its rule looks at;
+//   - policy.go, modules.go, rule.go, match.go, parameters.go, exceptions.go:
+//     what a WorkloadPolicy is compiled to; reads.go, what its rule looks at;
 //     capabilities.go, what it may call; compileerror.go, what is wrong with it;
 //   - engine.go, snapshot.go, index.go: the policies in force;
 //   - scope.go: which of them a webhook of the API server asks;
@@ -28,6 +28,9 @@
 //     workloadplace.go, workloadcall.go, sharedcache.go: the shared library
 //     data.penstock.workload, computed once for all rules. Its Rego text is the
 //     definition, and tests hold these to it.
+//
+// The folder regotest runs tests that are written in Rego, and library holds the
+// policies that come with Penstock.
 //
 // The package is pure. It knows neither HTTP nor the cluster; what it needs
 // of them (namespace labels, the time) is handed in with each request. It must

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/open-policy-agent/opa/v1/topdown"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -26,6 +27,9 @@ type Options struct {
 	Concurrency int
 	// Observer is told of every evaluation.
 	Observer Observer
+	// Tracer, if set, is shown every step of every evaluation; it is for
+	// coverage, offline.
+	Tracer topdown.QueryTracer
 	// Explain has every violation carry an Explanation. Rules that find one are
 	// evaluated twice; it is for offline checks.
 	Explain bool

@@ -34,6 +34,8 @@ type evaluation struct {
 	// workload are the values of the shared library; nil until a policy needs them.
 	workload *workload
 	guards   guardRun
+	// tracers see the evaluation of rules.
+	tracers []topdown.QueryTracer
 }
 
 // run evaluates the rule of one trial. It stops with an error when cancel is cancelled.
@@ -49,7 +51,7 @@ func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([
 	document := e.in.forPolicy(r.reads, t.parameters)
 	var findings []finding
 	for i := range r.queries {
-		result, err := e.query(ctx, t, &r.queries[i], document, cache, cancel)
+		result, err := e.query(ctx, t, &r.queries[i], document, cache, cancel, e.tracers...)
 		if err != nil {
 			return nil, err
 		}

@@ -50,7 +50,7 @@ const (
 const maxStuck = 2
 
 func newWorker(a *attempt, trials []trial) *worker {
-	return &worker{
+	w := &worker{
 		attempt: a,
 		trials:  trials,
 		results: make([]result, len(trials)),
@@ -58,6 +58,10 @@ func newWorker(a *attempt, trials []trial) *worker {
 		done:    make(chan struct{}),
 		eval:    &evaluation{in: a.in, now: a.judgement.request.Now},
 	}
+	if tracer := a.judgement.snapshot.limits.Tracer; tracer != nil {
+		w.eval.tracers = []topdown.QueryTracer{tracer}
+	}
+	return w
 }
 
 // busyFor is how long the worker has been at its present trial.

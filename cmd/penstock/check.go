@@ -64,12 +64,7 @@ one is refused, and 2 if the command line is wrong or an input cannot be read.`,
   penstock check -f job.yaml --old stored.yaml
   kubectl get nodes -o yaml > nodes.yaml && penstock check -f job.yaml --inventory nodes.yaml
   penstock check -f manifests -R -o sarif > penstock.sarif`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return checkError(fmt.Errorf("unexpected argument %q: name files by -f", args[0]))
-			}
-			return nil
-		},
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -89,6 +84,14 @@ one is refused, and 2 if the command line is wrong or an input cannot be read.`,
 	flags.StringVarP(&o.output, "output", "o", "text", "Format of what is written: text, json, sarif or junit.")
 	flags.BoolVar(&o.explain, "explain", false, "Show for what policies find the line of the rule that found it, and the values it looked at.")
 	return cmd
+}
+
+// noArguments refuses what most likely is a file without -f.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return checkError(fmt.Errorf("unexpected argument %q: name files by -f", args[0]))
+	}
+	return nil
 }
 
 // A usageError ends the process with the code for bad usage.

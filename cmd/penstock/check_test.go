@@ -1,22 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"cmp"
-	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	gocmp "github.com/google/go-cmp/cmp"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // checkDir holds manifests and, beside them, what is said of them.
 const checkDir = "testdata/check"
@@ -132,49 +123,8 @@ func TestCheckExplainsLibrary(t *testing.T) {
 	}
 }
 
-// runCheck gives what penstock check writes, with its errors as main writes them.
+// runCheck gives what penstock check writes.
 func runCheck(t *testing.T, stdin []byte, args ...string) (string, exitCode) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	cmd := newCheckCommand()
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.SetArgs(append([]string{}, args...))
-	cmd.SetIn(bytes.NewReader(stdin))
-	cmd.SetOut(&out)
-	cmd.SetErr(&errs)
-	err := cmd.ExecuteContext(t.Context())
-	code := exitStatus(err, &errs)
-	if extensionOf(args) != "txt" {
-		return out.String(), code
-	}
-	return out.String() + errs.String(), code
-}
-
-// extensionOf is how a file is called that holds what -o asks for.
-func extensionOf(args []string) string {
-	at := slices.Index(args, "-o")
-	if at < 0 || args[at+1] == "text" {
-		return "txt"
-	}
-	return cmp.Or(map[string]string{"junit": "xml", "xml": "txt"}[args[at+1]], args[at+1])
-}
-
-func compareGolden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		t.Fatalf("there is no %s: run go test ./cmd/penstock -update", filepath.Join(checkDir, file))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	return runCommand(t, stdin, append([]string{"check"}, args...)...)
 }

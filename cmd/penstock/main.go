@@ -16,6 +16,10 @@ import (
 var version = "unknown"
 
 func main() {
+	os.Exit(int(exitStatus(newRootCommand().ExecuteContext(ctrl.SetupSignalHandler()), os.Stderr)))
+}
+
+func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "penstock",
 		Short:         "The gate in front of a Kubernetes GPU fleet",
@@ -23,7 +27,7 @@ func main() {
 		SilenceErrors: true,
 	}
 	root.AddCommand(newManagerCommand(), newCheckCommand(), newConvertCommand(), newPolicyCommand(), newVersionCommand())
-	os.Exit(int(exitStatus(root.ExecuteContext(ctrl.SetupSignalHandler()), os.Stderr)))
+	return root
 }
 
 // exitStatus gives the code that the process ends with, and writes the error

@@ -15,6 +15,9 @@ func newPolicyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
 		Short: "Import and test policies",
+		// A command that is misspelt must not pass for a call for help.
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newPolicyImportCommand(), newPolicyTestCommand())
 	return cmd
@@ -35,7 +38,7 @@ constraint of which something cannot be carried over is an error and makes no
 policy; the exit code is then 1, and 2 if something could not be read.`,
 		Example: `  penstock policy import -f template.yaml -f constraint.yaml > policy.yaml
   kubectl get constrainttemplates,constraints -o yaml | penstock policy import -f -`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case len(files) == 0:
@@ -76,42 +79,5 @@ policy; the exit code is then 1, and 2 if something could not be read.`,
 	flags.StringArrayVarP(&files, "filename", "f", nil, "File or folder of templates, constraints and SyncSets, or - for standard input; may be repeated.")
 	flags.BoolVarP(&recursive, "recursive", "R", false, "Read folders below the folders of -f as well.")
 	flags.StringVar(&failurePolicy, "failure-policy", "Ignore", "What the policies' errors mean, Fail or Ignore; Gatekeeper itself ignores errors unless told otherwise.")
-	return cmd
-}
-
-func newPolicyTestCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "test DIR...",
-		Short: "Run Gatekeeper's test suites",
-		Long: `Run the suites in folders and those below: files of kind Suite of
-test.gatekeeper.sh/v1alpha1, whose templates and constraints are imported as
-penstock policy import does, and judged by their Rego.
-
-The exit code is 0 if all cases pass, 1 if one fails, and 2 if there is none or
-something cannot be read.`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			results, err := policy.RunSuites(cmd.Context(), args)
-			if err != nil {
-				return checkError(err)
-			}
-			failed, skipped := 0, 0
-			for _, result := range results {
-				switch {
-				case result.Skipped:
-					skipped++
-				case result.Err != nil:
-					failed++
-					fmt.Fprintf(cmd.OutOrStdout(), "FAIL %s: %s: %s: %v\n", result.File, result.Test, result.Case, result.Err)
-				}
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d cases: %d passed, %d failed, %d skipped\n", len(results), len(results)-failed-skipped, failed, skipped)
-			if failed > 0 {
-				return checkRefused
-			}
-			return nil
-		},
-	}
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return checkError(err) })
 	return cmd
 }

@@ -36,16 +36,21 @@ func Manifests() (map[string][]byte, error) {
 // first is kept as it is written, comments and all.
 func manifestOf(name string) ([]byte, error) {
 	folder := Folder(name)
-	text, err := files.ReadFile(path.Join(folder, "policy.yaml"))
+	read := func(file string) ([]byte, error) { return files.ReadFile(path.Join(folder, file)) }
+	text, err := read("policy.yaml")
 	if err != nil {
 		return nil, err
 	}
 	if name != folder {
-		if text, err = twin(folder, text); err != nil {
+		pods, err := read("pods.yaml")
+		if err != nil {
+			return nil, err
+		}
+		if text, err = Twin(folder, text, pods); err != nil {
 			return nil, err
 		}
 	}
-	rego, err := files.ReadFile(path.Join(folder, "policy.rego"))
+	rego, err := read("policy.rego")
 	if err != nil {
 		return nil, err
 	}
@@ -57,14 +62,10 @@ func manifestOf(name string) ([]byte, error) {
 	return manifest.Bytes(), nil
 }
 
-// twin writes policy.yaml for the kinds in pods.yaml, with the condition that
-// keeps the API server from asking about other pods. What it takes the place
-// of are the lines of match and upstreamKinds.
-func twin(folder string, text []byte) ([]byte, error) {
-	pods, err := files.ReadFile(path.Join(folder, "pods.yaml"))
-	if err != nil {
-		return nil, err
-	}
+// Twin writes the policy.yaml of a folder for the kinds in its pods.yaml, with
+// the condition that keeps the API server from asking about other pods. What it
+// takes the place of are the lines of match and upstreamKinds.
+func Twin(folder string, text, pods []byte) ([]byte, error) {
 	condition, err := files.ReadFile(path.Join(sharedDir, "asks-for-devices.cel"))
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,6 +184,33 @@ func (c *Checker) subjectOf(written schema.GroupVersionKind) *subject {
 		return nil
 	}
 	return &subject{definition: definition, written: written, own: own, gate: gate}
+}
+
+// Normal gives an object of one of Penstock's kinds, in any version, or of an
+// upstream kind, as policies see it: in v1, with its defaults. Nothing stays
+// nothing.
+func (c *Checker) Normal(kind schema.GroupVersionKind, raw []byte) ([]byte, error) {
+	if len(raw) > 0 && kind.Group == penstockv1.GroupName {
+		var err error
+		if raw, err = conversion.Convert(raw, penstockv1.GroupVersion); err != nil {
+			return nil, err
+		}
+		kind.Version = penstockv1.GroupVersion.Version
+	}
+	return c.own.Normal(kind, raw)
+}
+
+// NamespaceOf is the namespace of an object that names one or none.
+func (c *Checker) NamespaceOf(kind schema.GroupVersionKind, named string) string {
+	definition := c.kinds[kind.GroupKind()]
+	switch {
+	case definition != nil && !definition.namespaced, clusterScoped[kind.GroupKind()]:
+		return ""
+	case named != "":
+		return named
+	default:
+		return cmp.Or(c.options.Namespace, "default")
+	}
 }
 
 // namespaces stand for a cluster of which nothing else is known.

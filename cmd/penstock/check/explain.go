@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"io"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 
@@ -45,6 +46,16 @@ type Source struct {
 	// Before is how many lines of the file come before the Rego's first, -1
 	// where the lines of the one are not those of the other.
 	Before int
+	// Libs are where the texts of spec.libs are, in order.
+	Libs []Source
+}
+
+// Line is the line of the file where a line of the Rego is, 0 if none is.
+func (s Source) Line(rego int) int {
+	if s.Before < 0 {
+		return 0
+	}
+	return s.Before + rego
 }
 
 // Sources finds where the policies among objects are written, by name.
@@ -57,18 +68,25 @@ func Sources(objects []Object) map[string]Source {
 		}
 		metadata, _ := content["metadata"].(map[string]any)
 		if name, _ := metadata["name"].(string); name != "" {
-			found[name] = object.regoSource()
+			source := object.regoSource("spec", "rego")
+			spec, _ := content["spec"].(map[string]any)
+			libs, _ := spec["libs"].([]any)
+			for i := range libs {
+				source.Libs = append(source.Libs, object.regoSource("spec", "libs", strconv.Itoa(i)))
+			}
+			found[name] = source
 		}
 	}
 	return found
 }
 
-func (o Object) regoSource() Source {
+// regoSource is where the text at a path is written.
+func (o Object) regoSource(path ...string) Source {
 	source := Source{File: o.File, Before: -1}
 	if o.source == nil {
 		return source
 	}
-	if text, _ := o.lookup([]string{"spec", "rego"}); text != nil && text.Style&yaml.LiteralStyle != 0 {
+	if text, _ := o.lookup(path); text != nil && text.Style&yaml.LiteralStyle != 0 {
 		source.Before = o.source.before + text.Line // that of the bar
 	}
 	return source
@@ -86,9 +104,7 @@ func (c *Checker) explanationOf(policy string, from *policies.Explanation) *Expl
 	made := &Explanation{
 		File: source.File, RegoLine: from.Line, Text: from.Text, Inputs: []Input{}, Variables: []Variable{},
 	}
-	if source.Before >= 0 {
-		made.Line = source.Before + from.Line
-	}
+	made.Line = source.Line(from.Line)
 	for _, one := range from.Inputs {
 		made.Inputs = append(made.Inputs, Input{Path: one.Name, Value: one.Value})
 	}

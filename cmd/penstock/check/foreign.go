@@ -84,14 +84,7 @@ func (c *Checker) checkForeign(ctx context.Context, object Object, manifest unst
 }
 
 func (c *Checker) foreignNamespace(manifest unstructured.Unstructured) string {
-	switch {
-	case clusterScoped[manifest.GroupVersionKind().GroupKind()]:
-		return ""
-	case manifest.GetNamespace() != "":
-		return manifest.GetNamespace()
-	default:
-		return c.options.Namespace
-	}
+	return c.NamespaceOf(manifest.GroupVersionKind(), manifest.GetNamespace())
 }
 
 // storeForeign makes a stored object of a kind that is not Penstock's known.

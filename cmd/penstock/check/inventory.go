@@ -14,7 +14,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	penstockv1 "github.com/penstock-dev/penstock/api/v1"
-	"github.com/penstock-dev/penstock/conversion"
 )
 
 // LoadInventory reads objects of the cluster for Options.Inventory. A list of
@@ -117,20 +116,15 @@ func (c *Checker) inventoryObject(object Object) (schema.GroupVersionKind, map[s
 		namespace = c.foreignNamespace(manifest)
 	}
 	if kind.Group == penstockv1.GroupName {
-		raw, err := conversion.Convert(object.JSON, penstockv1.GroupVersion)
+		raw, err := c.Normal(kind, object.JSON)
 		if err != nil {
-			return kind, nil, err
-		}
-		if raw, err = c.own.Normal(penstockv1.GroupVersion.WithKind(kind.Kind), raw); err != nil {
 			return kind, nil, err
 		}
 		if manifest.Object, err = exactly(raw); err != nil {
 			return kind, nil, err
 		}
 		kind.Version = penstockv1.GroupVersion.Version
-		if definition := c.kinds[kind.GroupKind()]; definition != nil {
-			namespace = c.namespaceOf(&subject{definition: definition}, manifest)
-		}
+		namespace = c.NamespaceOf(kind, manifest.GetNamespace())
 	}
 	if namespace != "" {
 		manifest.SetNamespace(namespace)

@@ -21,10 +21,16 @@ func Policies(ctx context.Context, objects []Object) ([]*penstockv1.WorkloadPoli
 	if err != nil {
 		return nil, err
 	}
+	return checker.Policies(ctx, objects)
+}
+
+// Policies is the function of that name, for a Checker that was made without
+// policies.
+func (c *Checker) Policies(ctx context.Context, objects []Object) ([]*penstockv1.WorkloadPolicy, error) {
 	found := []*penstockv1.WorkloadPolicy{}
 	names := map[string]Object{}
 	for _, object := range objects {
-		result := checker.Check(ctx, object)
+		result := c.Check(ctx, object)
 		if result.Kind != penstockv1.WorkloadPolicyKind || !result.Judged {
 			continue
 		}

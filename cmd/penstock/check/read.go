@@ -177,6 +177,21 @@ func read(file string, text []byte, empty bool) ([]Object, []*Unreadable) {
 	return objects, faults
 }
 
+// A Document is one of those of a file, with the number of its first line.
+type Document struct {
+	Text []byte
+	Line int
+}
+
+// Documents splits a text of YAML or JSON, without documents that say nothing.
+func Documents(text []byte) []Document {
+	var found []Document
+	for _, one := range documents(text) {
+		found = append(found, Document{Text: one.text, Line: one.before + 1})
+	}
+	return found
+}
+
 // A document is a part of a text. Documents are counted as people count them,
 // without empty ones.
 type document struct {

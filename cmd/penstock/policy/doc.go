@@ -1,4 +1,9 @@
-// Package policy is what penstock policy does: import.go, template.go and
-// constraint.go turn Gatekeeper's templates and constraints into
-// WorkloadPolicies; suite.go runs Gatekeeper's test suites by them.
+// Package policy is what penstock policy does.
+//
+//   - import.go, template.go and constraint.go turn Gatekeeper's templates and
+//     constraints into WorkloadPolicies;
+//   - test.go runs tests, which discover.go finds: regotests.go those in Rego,
+//     cases.go and request.go the cases beside policies, which folder.go reads,
+//     and suite.go Gatekeeper's suites;
+//   - testreport.go and coverage.go say what became of them.
 package policy

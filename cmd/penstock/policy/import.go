@@ -150,7 +150,7 @@ func (i *importer) constraint(raw []byte) (*penstockv1.WorkloadPolicy, error) {
 	i.names[policy.Name] = true
 	policy.Spec.Inventory = i.inventory(t, policy.Name)
 	if len(policy.Spec.MatchConditions) > 0 {
-		i.warn("policy %s: scope, namespaces and name became matchConditions, which the API server evaluates and penstock check does not", policy.Name)
+		i.warn("policy %s: scope, namespaces and name became matchConditions, which the API server evaluates before it asks", policy.Name)
 	}
 	return policy, nil
 }

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,10 +25,10 @@ import (
 // Suite is a file of kind Suite of test.gatekeeper.sh/v1alpha1: constraints,
 // and objects with what they must say to them.
 type Suite struct {
-	APIVersion string      `json:"apiVersion"`
-	Kind       string      `json:"kind"`
-	Skip       bool        `json:"skip"`
-	Tests      []SuiteTest `json:"tests"`
+	metav1.TypeMeta `json:",inline"`
+	Metadata        metav1.ObjectMeta `json:"metadata"`
+	Skip            bool              `json:"skip"`
+	Tests           []SuiteTest       `json:"tests"`
 }
 
 // SuiteTest is one constraint. Paths are relative to the suite.
@@ -59,42 +57,8 @@ type SuiteAssertion struct {
 	Message    *string `json:"message"`
 }
 
-// A CaseResult is what became of one case.
-type CaseResult struct {
-	// File is that of the suite.
-	File, Test, Case string
-	// Err is nil when the case passed or was skipped.
-	Err     error
-	Skipped bool
-}
-
-// RunSuites runs all suites in folders and below. It is an error if there is none.
-func RunSuites(ctx context.Context, roots []string) ([]CaseResult, error) {
-	var results []CaseResult
-	for _, root := range roots {
-		err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(file)) {
-				return err
-			}
-			suite, err := ReadSuite(file)
-			if err != nil || suite == nil {
-				return err
-			}
-			for _, result := range suite.Run(ctx, filepath.Dir(file)) {
-				result.File = file
-				results = append(results, result)
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("failed to read the suites: %w", err)
-		}
-	}
-	if len(results) == 0 {
-		return nil, errors.New("found no Suite of test.gatekeeper.sh")
-	}
-	return results, nil
-}
+// suiteGroup begins the apiVersion of suites.
+const suiteGroup = "test.gatekeeper.sh/"
 
 // ReadSuite reads a suite; nil when the file is something else.
 func ReadSuite(file string) (*Suite, error) {
@@ -103,40 +67,58 @@ func ReadSuite(file string) (*Suite, error) {
 		return nil, err
 	}
 	// Manifests and samples lie beside suites.
-	if !bytes.Contains(text, []byte("test.gatekeeper.sh/")) {
+	if !bytes.Contains(text, []byte(suiteGroup)) {
+		return nil, nil
+	}
+	var head metav1.TypeMeta
+	if err := yaml.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if head.Kind != "Suite" || !strings.HasPrefix(head.APIVersion, suiteGroup) {
 		return nil, nil
 	}
 	var suite Suite
-	if err := yaml.Unmarshal(text, &suite); err != nil {
+	if err := yaml.UnmarshalStrict(text, &suite); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if suite.Kind != "Suite" || !strings.HasPrefix(suite.APIVersion, "test.gatekeeper.sh/") {
-		return nil, nil
 	}
 	return &suite, nil
 }
 
-// Run runs the cases of a suite that was read from a file in a folder.
-func (s *Suite) Run(ctx context.Context, folder string) []CaseResult {
-	var results []CaseResult
-	for _, test := range s.Tests {
-		engine, err := test.engine(folder)
+// runSuite runs the cases of a suite.
+func (r *testRun) runSuite(ctx context.Context, file string) {
+	suite, err := ReadSuite(file)
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	folder := filepath.Dir(file)
+	for _, test := range suite.Tests {
+		var policy *penstockv1.WorkloadPolicy
+		var policyErr error
 		for _, one := range test.Cases {
-			result := CaseResult{Test: test.Name, Case: one.Name, Err: err}
-			switch {
-			case s.Skip || test.Skip || one.Skip:
-				result.Err, result.Skipped = nil, true
-			case err == nil:
-				result.Err = one.run(ctx, engine, folder)
+			name := test.Name + ": " + one.Name
+			if !r.selects(file, name) {
+				continue
 			}
-			results = append(results, result)
+			began := time.Now()
+			if suite.Skip || test.Skip || one.Skip {
+				r.add(TestResult{Kind: "suite", File: file, Name: name, Outcome: Skipped})
+				continue
+			}
+			if policy == nil && policyErr == nil {
+				policy, policyErr = test.policy(folder)
+			}
+			err := policyErr
+			if err == nil {
+				err = one.run(ctx, policy, folder)
+			}
+			r.add(resultOf("suite", file, 0, name, began, problemsOf(err)))
 		}
 	}
-	return results
 }
 
-// engine holds the policy of a test.
-func (t *SuiteTest) engine(folder string) (*penstockv1.WorkloadPolicy, error) {
+// policy is that of a test.
+func (t *SuiteTest) policy(folder string) (*penstockv1.WorkloadPolicy, error) {
 	if t.Expansion != "" {
 		return nil, errors.New("expansion templates are not supported: test the expanded objects")
 	}
@@ -192,7 +174,7 @@ func (c *SuiteCase) run(ctx context.Context, policy *penstockv1.WorkloadPolicy, 
 	policy = policy.DeepCopy()
 	policy.Spec.MatchConditions = nil // the API server's to evaluate
 	policy.Spec.Match.Operations = []penstockv1.PolicyOperation{request.Operation}
-	engine := policies.NewEngine(policies.Options{Deadline: 30 * time.Second})
+	engine := policies.NewEngine(policies.Options{Deadline: caseDeadline})
 	if err := engine.Set(policy); err != nil {
 		return err
 	}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestHelp shows what each command says of itself.
+func TestHelp(t *testing.T) {
+	for _, command := range []string{"", "check", "convert", "policy", "policy import", "policy test", "version"} {
+		t.Run("penstock "+command, func(t *testing.T) {
+			got, code := runCommand(t, nil, append(strings.Fields(command), "--help")...)
+			if code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+			name := strings.Join(append([]string{"penstock"}, strings.Fields(command)...), "-")
+			t.Chdir("testdata/help")
+			compareGolden(t, name+".golden.txt", got)
+		})
+	}
+}
+
+// What a mistyped command says must lead on.
+func TestUnknownCommand(t *testing.T) {
+	for args, want := range map[string]string{
+		"chek":         `unknown command "chek" for "penstock"`,
+		"check --al":   "unknown flag: --al",
+		"policy tests": `unknown command "tests" for "penstock policy"`,
+	} {
+		got, code := runCommand(t, nil, strings.Fields(args)...)
+		if code == 0 || !strings.Contains(got, want) {
+			t.Errorf("penstock %s: exit code %d, %s", args, code, got)
+		}
+	}
+}
+
+// runCommand gives what penstock writes, with its errors as main writes them.
+func runCommand(t *testing.T, stdin []byte, args ...string) (string, exitCode) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	root := newRootCommand()
+	root.SetArgs(append([]string{}, args...))
+	root.SetIn(bytes.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	code := exitStatus(root.ExecuteContext(t.Context()), &errs)
+	if extensionOf(args) != "txt" {
+		return out.String(), code
+	}
+	return out.String() + errs.String(), code
+}
+
+// extensionOf is how a file is called that holds what -o asks for.
+func extensionOf(args []string) string {
+	at := slices.Index(args, "-o")
+	if at < 0 || args[at+1] == "text" {
+		return "txt"
+	}
+	return cmp.Or(map[string]string{"junit": "xml", "xml": "txt"}[args[at+1]], args[at+1])
+}
+
+func compareGolden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("there is no %s: run go test ./cmd/penstock -update", filepath.Join(checkDir, file))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}

@@ -1,0 +1,149 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	regoSuffix     = ".rego"
+	regoTestSuffix = "_test.rego"
+	// casesFolder is what the folder of cases beside policies is called.
+	casesFolder = "cases"
+)
+
+// foundTests are the files of tests below some paths.
+type foundTests struct {
+	byFolder map[string]*foundFolder
+	suites   []string
+}
+
+// foundFolder is the files of tests that are about the policies of a folder.
+type foundFolder struct {
+	path        string
+	rego, cases []string
+}
+
+// folders gives the folders in the order of their paths.
+func (f *foundTests) folders() []*foundFolder {
+	return slices.SortedFunc(maps.Values(f.byFolder), func(a, b *foundFolder) int { return cmp.Compare(a.path, b.path) })
+}
+
+func (f *foundTests) folder(path string) *foundFolder {
+	if f.byFolder[path] == nil {
+		f.byFolder[path] = &foundFolder{path: path}
+	}
+	return f.byFolder[path]
+}
+
+// findTests looks for tests in folders and those below, and takes files as they
+// are. Hidden folders are left out.
+func findTests(paths []string) (*foundTests, []error) {
+	found := &foundTests{byFolder: map[string]*foundFolder{}}
+	var errs []error
+	for _, root := range paths {
+		info, err := os.Stat(root)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), "."):
+				return filepath.SkipDir
+			case entry.IsDir():
+				return nil
+			}
+			isTest, err := found.take(path)
+			if err == nil && !isTest && !info.IsDir() {
+				err = fmt.Errorf("%s is no file of tests: name the folder %s, tests lie beside policies", path, filepath.Dir(path))
+			}
+			return err
+		})
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return found, errs
+}
+
+// isCase finds the member of a case that other YAML in a folder called cases
+// would not have, isPolicy a policy.
+var (
+	isCase   = regexp.MustCompile(`(?m)^expect:`)
+	isPolicy = regexp.MustCompile(`(?m)^[\s-]*kind:\s*["']?WorkloadPolicy\b`)
+)
+
+// take notes a file that has to do with tests, and reports whether it is one.
+func (f *foundTests) take(path string) (isTest bool, err error) {
+	folder := filepath.Dir(path)
+	if strings.HasSuffix(path, regoTestSuffix) {
+		note(&f.folder(folder).rego, path)
+		return true, nil
+	}
+	if !isYAML(path) {
+		return false, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return false, err
+	}
+	above, inCases := aboveCases(folder)
+	switch {
+	case inCases && isCase.Match(text):
+		note(&f.folder(above).cases, path)
+		return true, nil
+	case bytes.Contains(text, []byte(suiteGroup)):
+		suite, err := ReadSuite(path)
+		if err != nil || suite == nil {
+			return false, err
+		}
+		note(&f.suites, path)
+		return true, nil
+	case !inCases && isPolicy.Match(text):
+		// It counts as not covered, whether it has tests or not.
+		f.folder(folder)
+	}
+	return false, nil
+}
+
+// note adds a path that is named once or more.
+func note(paths *[]string, path string) {
+	if !slices.Contains(*paths, path) {
+		*paths = append(*paths, path)
+	}
+}
+
+func isYAML(path string) bool {
+	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path))
+}
+
+// aboveCases gives the folder whose policies the cases in a folder are about.
+func aboveCases(folder string) (above string, ok bool) {
+	// A relative path may begin within the folder of cases.
+	for at, full := folder, absolute(folder); ; at, full = filepath.Join(at, ".."), filepath.Dir(full) {
+		if filepath.Base(full) == casesFolder {
+			return filepath.Join(at, ".."), true
+		}
+		if full == filepath.Dir(full) {
+			return "", false
+		}
+	}
+}
+
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}

@@ -1,0 +1,5 @@
+package stray_test
+
+import data.plane
+
+test_nothing if plane.violation

@@ -1,0 +1,3 @@
+package plain
+
+forbidden := "no"

@@ -1,0 +1,5 @@
+package lib.names
+
+long(name) if count(name) > 8
+
+unused := true
