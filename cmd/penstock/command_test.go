@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // TestHelp shows what each command says of itself.
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"", "check", "convert", "policy", "policy import", "policy test", "version"} {
+	for _, command := range []string{"", "check", "convert", "migrate", "policy", "policy import", "policy test", "version"} {
 		t.Run("penstock "+command, func(t *testing.T) {
 			got, code := runCommand(t, nil, append(strings.Fields(command), "--help")...)
 			if code != 0 {

@@ -26,7 +26,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(newManagerCommand(), newCheckCommand(), newConvertCommand(), newPolicyCommand(), newVersionCommand())
+	root.AddCommand(newManagerCommand(), newCheckCommand(), newConvertCommand(), newMigrateCommand(), newPolicyCommand(), newVersionCommand())
 	return root
 }
 
