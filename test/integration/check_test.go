@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,7 +59,85 @@ var _ = Describe("penstock check", func() {
 		}
 		Expect(judged).To(BeNumerically(">", 20))
 	})
+
+	It("says of other kinds what the cluster says, given what it holds and who asks", Serial, func(ctx context.Context) {
+		ns := newNamespace(ctx, map[string]string{"tier": "research"})
+		mustKubectl(ctx, "{apiVersion: v1, kind: ConfigMap, metadata: {name: taken}}", "create", "-n", ns, "-f", "-")
+		applyPolicy(ctx, worldlyPolicy, "worldly", "True Enforced")
+		dir := GinkgoT().TempDir()
+		written := func(name, text string) []string {
+			file := filepath.Join(dir, name)
+			Expect(os.WriteFile(file, []byte(text), 0o600)).To(Succeed())
+			return []string{file}
+		}
+		objects, unreadable := check.Load(written("policy.yaml", worldlyPolicy), false, nil)
+		Expect(unreadable).To(BeEmpty())
+		policies, err := check.Policies(ctx, objects)
+		Expect(err).NotTo(HaveOccurred())
+		inventory, unreadable := check.LoadInventory(written("inventory.yaml", mustKubectl(ctx, "", "get", "configmaps,namespaces", "-A", "-o", "yaml")), false)
+		Expect(unreadable).To(BeEmpty())
+		self, err := clientset.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		checker, err := check.New(check.Options{Policies: policies, Inventory: inventory, Namespace: ns, User: self.Status.UserInfo, Now: time.Now()})
+		Expect(err).NotTo(HaveOccurred())
+
+		refused := 0
+		for _, text := range []string{
+			plainPod("free", "judge: 'yes'"),
+			plainPod("taken", "judge: 'yes'"),
+			plainPod("taken", "judge: 'yes', owner: '"+self.Status.UserInfo.Username+"'"),
+			plainPod("taken", "a: b"), // no condition holds
+			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: taken, labels: {judge: 'yes'}}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: images.example/a:1}]}}}}",
+		} {
+			objects, unreadable := check.Read("object.yaml", []byte(text))
+			Expect(unreadable).To(BeEmpty())
+			path := []string{"/api", "v1", "namespaces", ns, "pods"}
+			if strings.Contains(text, "Deployment") {
+				path = []string{"/apis", "apps", "v1", "namespaces", ns, "deployments"}
+			}
+			result := checker.Check(ctx, objects[0])
+			Expect(result.NotEvaluated).To(BeEmpty())
+			Eventually(func(ctx context.Context) said { return wordsOf(dryRun(ctx, path, objects[0].JSON)) }).WithContext(ctx).
+				Should(Equal(words(result)), text)
+			if !result.Allowed {
+				refused++
+			}
+		}
+		Expect(refused).To(Equal(4))
+	})
 })
+
+// worldlyPolicy depends on all that a check must be told of a cluster.
+const worldlyPolicy = `apiVersion: penstock.dev/v1
+kind: WorkloadPolicy
+metadata: {name: worldly}
+spec:
+  match:
+    resources:
+    - {kinds: [Pod]}
+    - {group: apps, kinds: [Deployment]}
+    operations: [CREATE]
+  matchConditions: [{name: labelled, expression: "has(object.metadata.labels) && 'judge' in object.metadata.labels"}]
+  parameters: {level: low}
+  overrides:
+  - {namespaceSelector: {matchLabels: {tier: research}}, parameters: {level: high}}
+  inventory:
+  - {apiVersion: v1, kind: ConfigMap}
+  rego: |
+    package worldly
+
+    violation contains {"msg": sprintf("is of level %s in %s", [input.parameters.level, input.namespace.labels.tier]), "field": "metadata.namespace"} if {
+      not input.object.metadata.labels.owner
+    }
+
+    violation contains {"msg": sprintf("is owned by %s", [input.user.username]), "field": "metadata.labels.owner", "fix": "be somebody else"} if {
+      input.object.metadata.labels.owner == input.user.username
+    }
+
+    violation contains {"msg": "has the name of a config map", "field": "metadata.name"} if {
+      data.inventory.namespace[input.namespace.name].v1.ConfigMap[input.object.metadata.name]
+    }
+`
 
 // dryRun creates an object as kubectl would, without storing it, and gives the
 // Status of a refusal.

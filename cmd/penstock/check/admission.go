@@ -128,6 +128,41 @@ func (c *Checker) admit(ctx context.Context, s *subject, object Object, content 
 		return
 	}
 	c.decided(result, s.gate.Decide(ctx, request.of(hub)))
+	if s.isUpstream() {
+		if err := c.judgeUpstream(ctx, s, object, old, result); err != nil {
+			broken(err)
+		}
+	}
+}
+
+// judgeUpstream has the policies judge an object of an upstream kind, as they do
+// in a cluster: those that name it, and those that name the kind of ours that
+// has its shape.
+func (c *Checker) judgeUpstream(ctx context.Context, s *subject, object Object, old *stored, result *Result) error {
+	raw, err := inNamespace(object.JSON, result.Namespace)
+	if err != nil {
+		return err
+	}
+	request := c.foreignRequest(s.written, result, raw)
+	if old != nil {
+		request.Operation = admissionv1.Update
+		if request.OldObject.Raw, err = inNamespace(old.JSON, result.Namespace); err != nil {
+			return err
+		}
+	}
+	c.decided(result, c.own.DecideFor(ctx, request, ""))
+	return nil
+}
+
+// inNamespace gives an object as one of a namespace.
+func inNamespace(raw []byte, namespace string) ([]byte, error) {
+	content, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	manifest := unstructured.Unstructured{Object: content}
+	manifest.SetNamespace(namespace)
+	return manifest.MarshalJSON()
 }
 
 // undecodable says why the API server would not decode an object when asked to

@@ -63,7 +63,8 @@ type Options struct {
 type Checker struct {
 	options Options
 	kinds   map[schema.GroupKind]*definition
-	// own judges our kinds, upstream the kinds whose shape they take.
+	// own judges our kinds, and others by policies alone. upstream knows no
+	// policies: it holds the kinds whose shape ours take to our invariants.
 	own, upstream *webhooks.Gate
 	stored        map[identity]*stored
 	// unknown are the kinds, by the names of policies, that the policy reads and
@@ -107,11 +108,8 @@ func New(options Options) (*Checker, error) {
 		return nil, fmt.Errorf("failed to make the gate: %w", err)
 	}
 	upstream := *checker.own
-	// Most often that is all of them, and compiling takes time.
-	if judging := judgingUpstream(options.Policies); len(judging) < len(options.Policies) {
-		if upstream.Engine, err = newEngine(options, judging); err != nil {
-			return nil, err
-		}
+	if upstream.Engine, err = newEngine(options, nil); err != nil {
+		return nil, err
 	}
 	checker.upstream = &upstream
 	if err := checker.takeInventory(); err != nil {
@@ -143,17 +141,6 @@ func newEngine(options Options, inForce []*penstockv1.WorkloadPolicy) (*policies
 		errs = append(errs, err)
 	}
 	return engine, errors.Join(errs...)
-}
-
-// judgingUpstream are the policies that judge upstream kinds as well.
-func judgingUpstream(all []*penstockv1.WorkloadPolicy) []*penstockv1.WorkloadPolicy {
-	var judging []*penstockv1.WorkloadPolicy
-	for _, policy := range all {
-		if policy.Spec.UpstreamKinds == penstockv1.UpstreamKindsJudge {
-			judging = append(judging, policy)
-		}
-	}
-	return judging
 }
 
 // A subject is how an object is judged.

@@ -60,27 +60,37 @@ func (c *Checker) checkForeign(ctx context.Context, object Object, manifest unst
 	if result.Namespace != "" {
 		manifest.SetNamespace(result.Namespace)
 	}
-	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	request := &admissionv1.AdmissionRequest{
-		Kind:      metav1.GroupVersionKind(kind),
-		Resource:  metav1.GroupVersionResource(resource),
-		Name:      manifest.GetName(),
-		Namespace: result.Namespace,
-		Operation: admissionv1.Create,
-		UserInfo:  c.options.User,
-	}
-	if old := c.stored[identity{kind.GroupKind(), result.Namespace, result.Name}]; old != nil {
-		old.found = true
-		result.Operation = string(admissionv1.Update)
-		request.Operation, request.OldObject.Raw = admissionv1.Update, old.hub
-	}
 	raw, err := json.Marshal(manifest.Object)
 	if err != nil {
 		result.refuse(metav1.StatusReasonInternalError, Fault{Message: fmt.Sprintf("failed to write the object: %v", err)})
 		return
 	}
-	request.Object.Raw = raw
+	request := c.foreignRequest(kind, result, raw)
+	if old := c.stored[identity{kind.GroupKind(), result.Namespace, result.Name}]; old != nil {
+		old.found = true
+		result.Operation = string(admissionv1.Update)
+		request.Operation, request.OldObject.Raw = admissionv1.Update, old.hub
+	}
 	c.decided(result, c.own.DecideFor(ctx, request, ""))
+}
+
+// foreignRequest is the request to create an object of a kind that is not
+// Penstock's.
+func (c *Checker) foreignRequest(kind schema.GroupVersionKind, result *Result, raw []byte) *admissionv1.AdmissionRequest {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	name := result.Name
+	if strings.HasSuffix(name, "*") {
+		name = "" // which the API server has yet to generate
+	}
+	return &admissionv1.AdmissionRequest{
+		Kind:      metav1.GroupVersionKind(kind),
+		Resource:  metav1.GroupVersionResource(resource),
+		Name:      name,
+		Namespace: result.Namespace,
+		Operation: admissionv1.Create,
+		UserInfo:  c.options.User,
+		Object:    runtime.RawExtension{Raw: raw},
+	}
 }
 
 func (c *Checker) foreignNamespace(manifest unstructured.Unstructured) string {

@@ -40,7 +40,7 @@ func (o *Options) namespaces() map[string]map[string]string {
 	return known
 }
 
-// takeInventory gives the engines the objects that policies read.
+// takeInventory gives the engine the objects that policies read.
 func (c *Checker) takeInventory() error {
 	found, err := c.inventory()
 	if err != nil {
@@ -58,17 +58,6 @@ func (c *Checker) takeInventory() error {
 		}
 		if err := own.Replace(need.Kind, objects); err != nil {
 			return err
-		}
-	}
-	upstream := c.upstream.Engine.Inventory()
-	if upstream == own {
-		return nil
-	}
-	for _, need := range upstream.Needs() {
-		if objects, given := found[need.Kind]; given {
-			if err := upstream.Replace(need.Kind, objects); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
