@@ -24,6 +24,9 @@ type Decision struct {
 	Warnings []Cause
 	// NotEvaluated are the policies that need what is not known.
 	NotEvaluated []policies.NotEvaluated
+	// Verdicts are what the policies said, once for each shape of the object that
+	// they were asked about.
+	Verdicts []policies.Verdict
 }
 
 // A Cause is one thing to say of an object, in the paths of the kind and
@@ -62,6 +65,7 @@ func decide(request *admissionv1.AdmissionRequest, faults []fault, judgements ..
 	decision := Decision{Response: allowed(request), Causes: causesOf(request, faults)}
 	response := decision.Response
 	for _, j := range judgements {
+		decision.Verdicts = append(decision.Verdicts, j.verdict)
 		decision.NotEvaluated = append(decision.NotEvaluated, j.verdict.NotEvaluated...)
 		decision.Causes = append(decision.Causes, j.causes(request)...)
 		decision.Warnings = append(decision.Warnings, j.warnings()...)

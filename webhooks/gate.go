@@ -47,7 +47,7 @@ type Preview interface {
 }
 
 // GateOptions are what a Gate decides by. All are required, but for Authors,
-// Preview and Offline.
+// Preview, Decisions and Offline.
 type GateOptions struct {
 	Engine  *policies.Engine
 	Cluster Cluster
@@ -60,6 +60,8 @@ type GateOptions struct {
 	Authors Authors
 	// Preview may be nil where there are no stored objects.
 	Preview Preview
+	// Decisions is told of every decision; nil for nobody.
+	Decisions *DecisionLog
 	// Offline says that there is no cluster: requests without a user come from
 	// one who is not known, and an error of Cluster means that it was not told.
 	// Policies that need either are not evaluated instead of failing.
@@ -149,7 +151,18 @@ func (g *Gate) Default(_ context.Context, request *admissionv1.AdmissionRequest)
 // force. A refusal is 422 Invalid with one cause for each fault, in the paths
 // of the kind and version that the request was made in.
 func (g *Gate) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return g.Decide(ctx, request).Response
+	return g.logged(request, func() Decision { return g.Decide(ctx, request) })
+}
+
+// logged gives the response of a decision, and has it logged.
+func (g *Gate) logged(request *admissionv1.AdmissionRequest, decide func() Decision) *admissionv1.AdmissionResponse {
+	if g.Decisions == nil {
+		return decide().Response
+	}
+	start := time.Now()
+	decision := decide()
+	g.Decisions.Log(request, decision, time.Since(start))
+	return decision.Response
 }
 
 // Decide is Validate for callers that want to know more than a response says.

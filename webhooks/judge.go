@@ -24,7 +24,7 @@ import (
 // webhook configuration. Kinds that are not Penstock's have no invariants here;
 // their own controllers know them.
 func (g *Gate) Judge(ctx context.Context, request *admissionv1.AdmissionRequest, entry policies.Entry) *admissionv1.AdmissionResponse {
-	return g.DecideFor(ctx, request, entry).Response
+	return g.logged(request, func() Decision { return g.DecideFor(ctx, request, entry) })
 }
 
 // DecideFor is Judge for callers that want to know more than a response says.

@@ -27,6 +27,10 @@ var (
 		Name: "penstock_webhook_panics_total",
 		Help: "Panics that were recovered while answering, by phase (default, validate, convert).",
 	}, []string{"phase"})
+	decisionEvents = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "penstock_decision_log_events_total",
+		Help: "Events of the decision log, by outcome (written, dropped, failed).",
+	}, []string{"outcome"})
 	policyEvaluations = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "penstock_policy_evaluations_total",
 		Help: "Policies evaluated for requests, by policy and outcome.",
@@ -38,10 +42,17 @@ var (
 	}, []string{"policy"})
 )
 
+// What became of events of the decision log.
+const (
+	eventWritten = "written"
+	eventDropped = "dropped"
+	eventFailed  = "failed"
+)
+
 // RegisterMetrics adds the metrics of the webhooks to controller-runtime's
 // registry. It is called once in a process.
 func RegisterMetrics() {
-	metrics.Registry.MustRegister(admissionDuration, conversionDuration, panics, policyEvaluations, policyDuration)
+	metrics.Registry.MustRegister(admissionDuration, conversionDuration, panics, decisionEvents, policyEvaluations, policyDuration)
 }
 
 // PolicyMetrics counts evaluations of policies.

@@ -64,6 +64,7 @@ type managerOptions struct {
 	policyDeadline   time.Duration
 	audit            bool
 	auditReports     bool
+	decisions        decisionFlags
 	concurrentJobs   int
 	reconcilePeriod  time.Duration
 	qps              float32
@@ -107,6 +108,7 @@ func (o *managerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.policyDeadline, "policy-deadline", 500*time.Millisecond, "How long one policy may take for one request.")
 	flags.BoolVar(&o.audit, "audit", true, "Judge stored objects too, and write the results into the status of policies; only the leader does.")
 	flags.BoolVar(&o.auditReports, "audit-reports", true, "Write reports on objects that break policies, where the cluster serves openreports.io or wgpolicyk8s.io.")
+	o.decisions.add(flags)
 	flags.IntVar(&o.concurrentJobs, "concurrent-trainingjobs", 4, "How many training jobs are reconciled at once.")
 	flags.DurationVar(&o.reconcilePeriod, "reconcile-period", 5*time.Minute, "How often each workload is looked at without an event.")
 	flags.Float32Var(&o.qps, "kube-api-qps", 500, "How many requests a second may go to the API server; it has its own fairness.")
@@ -247,6 +249,10 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 		return nil, err
 	}
 	cluster := webhooks.LiveCluster{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Mapper: mgr.GetRESTMapper()}
+	decisions, err := o.decisions.setup(mgr)
+	if err != nil {
+		return nil, err
+	}
 	stored := &controller.Stored{Excluded: rules.Excluded(), Labels: cluster.NamespaceLabels, Clock: time.Now}
 	gate, err := webhooks.NewGate(webhooks.GateOptions{
 		Engine:  engine,
@@ -258,6 +264,7 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 			Live: mgr.GetAPIReader(), Reviews: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Stored: stored, Deadline: o.policyDeadline,
 		}),
 
+		Decisions:        decisions,
 		SystemNamespaces: o.systemNamespaces,
 	})
 	if err != nil {

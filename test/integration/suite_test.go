@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -87,9 +88,14 @@ func startManager(ctx context.Context, args ...string) {
 	port, err := cluster.FreePort()
 	Expect(err).NotTo(HaveOccurred())
 	metricsAddress = fmt.Sprintf("127.0.0.1:%d", port)
-	manager, err = install.Manager(ctx, control, binary, webhooks, append([]string{"--metrics-bind-address=" + metricsAddress}, args...)...)
+	decisionLog = filepath.Join(control.Dir, "decisions.jsonl")
+	args = append([]string{"--metrics-bind-address=" + metricsAddress, "--decision-log=" + decisionLog, "--decision-log-allowed=1"}, args...)
+	manager, err = install.Manager(ctx, control, binary, webhooks, args...)
 	Expect(err).NotTo(HaveOccurred())
 }
+
+// decisionLog is where the suite's manager logs decisions.
+var decisionLog string
 
 // reportManager fails the suite where the manager raced, panicked or lacked a
 // permission, and shows its log where anything failed.
