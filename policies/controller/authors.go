@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -40,12 +41,18 @@ func (a *Authors) Faults(ctx context.Context, author authenticationv1.UserInfo, 
 	if err != nil || everything || len(kinds) == 0 {
 		return nil, err
 	}
-	var faults field.ErrorList
-	for _, read := range kinds {
-		resource, served, err := resourceOf(read.kind, a.Mapper)
-		if err != nil {
+	found := make([]readResource, len(kinds))
+	for i, read := range kinds {
+		if found[i].resource, found[i].served, err = resourceOf(read.kind, a.Mapper); err != nil {
 			return nil, err
 		}
+	}
+	if err := access.ask(ctx, found); err != nil {
+		return nil, err
+	}
+	var faults field.ErrorList
+	for i, read := range kinds {
+		resource, served := found[i].resource, found[i].served
 		may, err := access.mayList(ctx, resource, "")
 		if err != nil {
 			return nil, err
@@ -55,6 +62,13 @@ func (a *Authors) Faults(ctx context.Context, author authenticationv1.UserInfo, 
 		}
 	}
 	return faults, nil
+}
+
+// A readResource is the resource of a kind; all of the group's where it is not
+// known, as the kind is not served.
+type readResource struct {
+	resource schema.GroupResource
+	served   bool
 }
 
 // forbidden says what the author of a policy lacks.
@@ -70,16 +84,48 @@ func forbidden(user string, kind schema.GroupKind, resource schema.GroupResource
 	}
 }
 
-// access is what one user may do, each question asked once. It is for one
-// goroutine.
+// askedAtOnce bounds the questions that are under way for one author.
+const askedAtOnce = 8
+
+// access is what one user may do, each question asked once.
 type access struct {
 	reviews client.Client
 	user    authenticationv1.UserInfo
-	known   map[authorizationv1.ResourceAttributes]bool
+
+	mu    sync.Mutex
+	known map[authorizationv1.ResourceAttributes]bool
 }
 
 func newAccess(reviews client.Client, user authenticationv1.UserInfo) *access {
 	return &access{reviews: reviews, user: user, known: map[authorizationv1.ResourceAttributes]bool{}}
+}
+
+// ask asks whether the user may list some resources in all namespaces, several at
+// once: a policy may name hundreds of kinds, and its author waits.
+func (a *access) ask(ctx context.Context, about []readResource) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	asked := map[schema.GroupResource]bool{}
+	slots := make(chan struct{}, askedAtOnce)
+	var under sync.WaitGroup
+	for _, one := range about {
+		if asked[one.resource] {
+			continue
+		}
+		asked[one.resource] = true
+		slots <- struct{}{}
+		under.Go(func() {
+			defer func() { <-slots }()
+			if ctx.Err() != nil {
+				return
+			}
+			if _, err := a.mayList(ctx, one.resource, ""); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	under.Wait()
+	return context.Cause(ctx)
 }
 
 // mayList reports whether the user may list a resource in a namespace, or in all
@@ -88,7 +134,10 @@ func (a *access) mayList(ctx context.Context, resource schema.GroupResource, nam
 	attributes := authorizationv1.ResourceAttributes{
 		Namespace: namespace, Verb: "list", Group: resource.Group, Version: wildcard, Resource: resource.Resource,
 	}
-	if may, ok := a.known[attributes]; ok {
+	a.mu.Lock()
+	may, ok := a.known[attributes]
+	a.mu.Unlock()
+	if ok {
 		return may, nil
 	}
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -97,7 +146,9 @@ func (a *access) mayList(ctx context.Context, resource schema.GroupResource, nam
 	if err := a.reviews.Create(ctx, review); err != nil {
 		return false, fmt.Errorf("failed to ask what %q may list: %w", a.user.Username, err)
 	}
+	a.mu.Lock()
 	a.known[attributes] = review.Status.Allowed
+	a.mu.Unlock()
 	return review.Status.Allowed, nil
 }
 

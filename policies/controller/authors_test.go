@@ -2,15 +2,21 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -19,13 +25,33 @@ import (
 // rights is a cluster whose users may list some resources, and nothing else.
 type rights struct {
 	client.Client
-	may   []string
+	may []string
+	// takes is how long an answer takes.
+	takes time.Duration
+
+	mu    sync.Mutex
 	asked []authorizationv1.SubjectAccessReviewSpec
+	now   int
+	most  int
 }
 
-func (r *rights) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+func (r *rights) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
 	review := object.(*authorizationv1.SubjectAccessReview)
+	r.mu.Lock()
 	r.asked = append(r.asked, review.Spec)
+	r.now++
+	r.most = max(r.most, r.now)
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.now--
+		r.mu.Unlock()
+	}()
+	select {
+	case <-time.After(r.takes):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	about := review.Spec.ResourceAttributes
 	name := about.Resource + "." + about.Group
 	if about.Namespace != "" {
@@ -120,6 +146,38 @@ func TestAuthorsMustBeAllowedToList(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// manyKinds is a mapper of any kind of a group that has many.
+type manyKinds struct{ KindMapper }
+
+func (manyKinds) RESTMapping(kind schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
+	// Two kinds of each resource, as a resource may have several.
+	resource := schema.GroupVersionResource{Group: kind.Group, Version: "v1", Resource: strings.ToLower(strings.TrimSuffix(kind.Kind, "List")) + "s"}
+	return &meta.RESTMapping{Resource: resource, GroupVersionKind: kind.WithVersion("v1")}, nil
+}
+
+func TestAuthorsAreAskedAboutSeveralKindsAtOnce(t *testing.T) {
+	var mods []func(*v1.WorkloadPolicySpec)
+	for i := range 40 {
+		mods = append(mods, on("many", fmt.Sprintf("K%d", i)), on("many", fmt.Sprintf("K%dList", i)))
+	}
+	policy := policyOf("a", 1, rule, mods...)
+	cluster := &rights{may: []string{"trainingjobs.penstock.dev"}, takes: 20 * time.Millisecond}
+	authors := &Authors{Reviews: cluster, Mapper: manyKinds{}}
+	faults, err := authors.Faults(t.Context(), author, nil, policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Everything, the policy's own kind, and 40 more, of two kinds each.
+	if len(faults) != 80 || len(cluster.asked) != 42 || cluster.most < 2 || cluster.most > askedAtOnce {
+		t.Errorf("got %d faults of %d questions, %d at once", len(faults), len(cluster.asked), cluster.most)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	if _, err := authors.Faults(ctx, author, nil, policy); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want no answer in time", err)
 	}
 }
 
