@@ -92,6 +92,16 @@ func NewEngine(options Options) *Engine {
 	return e
 }
 
+// Alone returns a snapshot of one policy, which need not be in force, with limits
+// of its own. It sees the inventory of the engine as it is now: of the kinds and
+// fields that policies in force read.
+func (e *Engine) Alone(policy *v1.WorkloadPolicy, options Options) (*Snapshot, error) {
+	alone := NewEngine(options)
+	alone.inventory.state.Store(e.inventory.state.Load())
+	err := alone.Set(policy)
+	return alone.Snapshot(), err
+}
+
 // Snapshot returns the policies in force now.
 func (e *Engine) Snapshot() *Snapshot { return e.snapshot.Load() }
 

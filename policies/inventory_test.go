@@ -222,6 +222,34 @@ func TestPoliciesSeeTheKindsTheyName(t *testing.T) {
 	}
 }
 
+func TestPolicyAloneSeesTheInventory(t *testing.T) {
+	const rego = "package p\nviolation contains name if data.inventory.cluster.v1.Node[name].spec.big"
+	engine := engineWith(t, policies.Options{}, policy("in-force", rego, reading(nodeKind)))
+	mustSet(t, engine.Inventory(), nodeKind, inventoryObject("", "a", `{"big":true,"small":true}`))
+	engine.Inventory().Synced(nodeKind)
+	judge := func(rego string, kinds ...schema.GroupVersionKind) policies.Verdict {
+		snapshot, err := engine.Alone(policy("new", rego, reading(kinds...)), policies.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return snapshot.Judge(t.Context(), createRequest(trainingJob))
+	}
+	if verdict := judge(rego, nodeKind); len(verdict.Violations) != 1 || verdict.Violations[0].Policy != "new" || verdict.Violations[0].Message != "a" {
+		t.Errorf("got %+v", verdict)
+	}
+	for what, verdict := range map[string]policies.Verdict{
+		"a field": judge(strings.Replace(rego, "big", "small", 1), nodeKind),
+		"a kind":  judge(strings.Replace(strings.Replace(rego, "cluster", "namespace[_]", 1), "Node", "Pod", 1), podKind),
+	} {
+		if len(verdict.Errors) != 1 || verdict.Errors[0].Reason != policies.ReasonInventory {
+			t.Errorf("%s that is not kept: got %+v", what, verdict)
+		}
+	}
+	if names := engine.Inventory().Needs(); len(names) != 1 || names[0].Stale {
+		t.Errorf("the inventory is changed by it: %v", names)
+	}
+}
+
 func TestOfflineInventory(t *testing.T) {
 	engine := engineWith(t, policies.Options{}, policy("p",
 		"package p\nviolation contains \"few\" if count(data.inventory.cluster[\"v1\"].Node) < 2", reading(nodeKind)))

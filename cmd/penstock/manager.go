@@ -261,7 +261,7 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 		Loaded:  loader.Loaded,
 		Authors: &controller.Authors{Reviews: mgr.GetClient(), Mapper: mgr.GetRESTMapper()},
 		Preview: controller.NewPreview(controller.Preview{
-			Live: mgr.GetAPIReader(), Reviews: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Stored: stored, Deadline: o.policyDeadline,
+			Live: mgr.GetAPIReader(), Reviews: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Stored: stored, Engine: engine, Deadline: o.policyDeadline,
 		}),
 
 		Decisions:        decisions,

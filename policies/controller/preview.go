@@ -33,6 +33,8 @@ type Preview struct {
 	Reviews client.Client
 	Mapper  KindMapper
 	Stored  *Stored
+	// Engine has the inventory that policies read.
+	Engine *policies.Engine
 	// Deadline is how long the policy may take for one object.
 	Deadline time.Duration
 
@@ -92,9 +94,7 @@ type previewRun struct {
 
 func (r *previewRun) compile(old, policy *v1.WorkloadPolicy) error {
 	alone := func(policy *v1.WorkloadPolicy) (*policies.Snapshot, error) {
-		engine := policies.NewEngine(policies.Options{Deadline: r.Deadline, Concurrency: 1})
-		err := engine.Set(policy)
-		return engine.Snapshot(), err
+		return r.Engine.Alone(policy, policies.Options{Deadline: r.Deadline, Concurrency: 1})
 	}
 	var err error
 	if r.now, err = alone(policy); err != nil || old == nil {

@@ -84,6 +84,20 @@ var _ = Describe("the inventory of a policy", Serial, func() {
 		Eventually(func() string { return dryRun(ctx, ns, "bronze") }).WithContext(ctx).Should(ContainSubstring("there is no bronze"))
 	})
 
+	It("is seen by previews, of those kinds and fields that policies in force read", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		mustKubectl(ctx, alphaJob("tiered", "  name: tiered", "  name: tiered\n  labels: {tier: lead}"), "apply", "-n", ns, "-f", "-")
+		policy := strings.Replace(tierPolicy(ns, "v1", "Namespace"), "spec:", "spec:\n  action: Audit", 1)
+		policy = strings.Replace(policy, "known(tier) if data.inventory.namespace", "known(tier) if data.inventory.cluster.v1.Namespace[_].metadata.annotations.tier == tier\n    known(tier) if data.inventory.namespace", 1)
+		Expect(mustKubectl(ctx, policy, "apply", "-f", "-")).To(MatchRegexp(
+			`Warning: preview: could not be evaluated for \d+ of \d+ stored objects: the objects of kind Namespace \(v1\) that it reads are not synced yet`))
+		awaitReason(ctx, v1.WorkloadPolicyInventorySyncedReason)
+		denies := strings.Replace(policy, "action: Audit", "action: Deny", 1)
+		Expect(mustKubectl(ctx, denies, "apply", "--dry-run=server", "-f", "-")).To(And(
+			MatchRegexp(`Warning: preview: 1 of \d+ stored objects, by this change, would be refused`),
+			ContainSubstring("TrainingJob "+ns+"/tiered: metadata.labels.tier: there is no lead")))
+	})
+
 	It("is read once its kind is served, and answers by the failure policy until then", func(ctx context.Context) {
 		const definition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: tiers.example.com}, spec: {
   group: example.com, scope: Namespaced, names: {kind: Tier, plural: tiers}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`

@@ -89,7 +89,7 @@ func startManager(ctx context.Context, args ...string) {
 	Expect(err).NotTo(HaveOccurred())
 	metricsAddress = fmt.Sprintf("127.0.0.1:%d", port)
 	decisionLog = filepath.Join(control.Dir, "decisions.jsonl")
-	args = append([]string{"--metrics-bind-address=" + metricsAddress, "--decision-log=" + decisionLog, "--decision-log-allowed=1"}, args...)
+	args = append([]string{"--metrics-bind-address=" + metricsAddress, "--decision-log=" + decisionLog}, args...)
 	manager, err = install.Manager(ctx, control, binary, webhooks, args...)
 	Expect(err).NotTo(HaveOccurred())
 }
