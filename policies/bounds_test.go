@@ -71,7 +71,7 @@ func TestExcessIsCut(t *testing.T) {
 		"squares of squares":      {doubled(`12345678901234567890`, `X * X`), trainingJob, much},
 		"a number of many digits": {ruleOf(`to_number(replace(input.object.spec.blob, "a", "7")) + 1 == 7`), blob, much},
 		"a product of many": {
-			ruleOf(`product([9 | some _ in numbers.range(1, 100000)]) == 7`), trainingJob, much,
+			ruleOf(`product([9 | some _ in numbers.range(1, 20000)]) == 7`), trainingJob, much,
 		},
 		"widths of a format": {
 			ruleOf(`sprintf("` + strings.Repeat("%1000000d", 300) + `", numbers.range(1, 300)) == "y"`), trainingJob, much,
@@ -83,9 +83,13 @@ func TestExcessIsCut(t *testing.T) {
 			ruleOf(`n := [sprintf("10.0.%d.%d/32", [i, j]) | some i in numbers.range(0, 40); some j in numbers.range(0, 100)]; count(net.cidr_contains_matches(n, n)) == 1`), trainingJob, much,
 		},
 	}
-	const deadline = 250 * time.Millisecond
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
+			deadline := 250 * time.Millisecond
+			if tc.want == much {
+				// It ends long before, however busy the machine is.
+				deadline = 30 * time.Second
+			}
 			engine := engineWith(t, policies.Options{Deadline: deadline, Concurrency: 1},
 				policy("bad-fail", tc.rego), policy("bad-ignore", tc.rego, ignoreFailure), policy("good", alwaysFails))
 			var before, after runtime.MemStats
@@ -96,10 +100,12 @@ func TestExcessIsCut(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			t.Logf("two policies took %s and %d MB", took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20)
 			// A busy machine may be slow to schedule what cuts.
-			if took > 2*deadline+5*time.Second {
+			if took > 10*time.Second {
 				t.Errorf("took %s", took)
 			}
-			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<30 {
+			// What is cut late has allocated meanwhile, as fast as it can; how much
+			// it may hold is for TestMemoryIsWatched.
+			if allocated := after.TotalAlloc - before.TotalAlloc; tc.want == much && allocated > 512<<20 {
 				t.Errorf("took %d MB", allocated>>20)
 			}
 			if len(verdict.Errors) != 2 {
@@ -143,7 +149,7 @@ func TestHangingPolicyHoldsUpNobodyElse(t *testing.T) {
 	// memory. The members are rules so that each is made once.
 	var rego strings.Builder
 	rego.WriteString("package p\na0 := [input.object.spec.hang]\nb0 := [input.object.spec.hang]\n")
-	const depth = 24
+	const depth = 25
 	for i := range depth {
 		fmt.Fprintf(&rego, "a%d := [a%d, a%d]\nb%d := [b%d, b%d]\n", i+1, i, i, i+1, i, i)
 	}
@@ -152,7 +158,7 @@ func TestHangingPolicyHoldsUpNobodyElse(t *testing.T) {
 		policy("hangs", rego.String()), policy("other", "package p\nviolation contains \"y\" if input.object.spec.other"))
 	hanging, other := []byte(`{"spec":{"hang":"x"}}`), []byte(`{"spec":{"other":true}}`)
 	var reasons []policies.ErrorReason
-	for range 4 {
+	for len(reasons) == 0 || len(reasons) < 20 && reasons[len(reasons)-1] != policies.ReasonBusy {
 		verdict := engine.Snapshot().Judge(t.Context(), createRequest(hanging))
 		if len(verdict.Errors) != 1 {
 			t.Fatalf("it does not hang: %+v", verdict)
@@ -163,7 +169,7 @@ func TestHangingPolicyHoldsUpNobodyElse(t *testing.T) {
 			t.Errorf("others do not run on: %+v", verdict)
 		}
 	}
-	if reasons[0] != policies.ReasonDeadline || reasons[3] != policies.ReasonBusy {
+	if reasons[0] != policies.ReasonDeadline || reasons[len(reasons)-1] != policies.ReasonBusy {
 		t.Errorf("got %v, want the first cut and the last not begun", reasons)
 	}
 	// It is asked again once those that hang have ended.

@@ -27,7 +27,8 @@
 //   - workload.go, devices.go, workloadcount.go, workloadselect.go,
 //     workloadplace.go, workloadcall.go, sharedcache.go: the shared library
 //     data.penstock.workload, computed once for all rules. Its Rego text is the
-//     definition, and tests hold these to it.
+//     definition, and tests hold these to it; librarypart.go, how much of it is
+//     compiled with a policy.
 //
 // The folder regotest runs tests that are written in Rego, and library holds the
 // policies that come with Penstock.

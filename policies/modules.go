@@ -5,11 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-
-	"github.com/penstock-dev/penstock/policies/library"
 )
 
 // moduleName is the file name of the user's text within its compiler.
@@ -99,7 +96,7 @@ func (m *Modules) add(name string, module *ast.Module, version ast.RegoVersion) 
 // knows the builtins that a policy may call and no others.
 func (m *Modules) Compiler() *ast.Compiler {
 	if m.shared && !m.isLibrary {
-		maps.Copy(m.ByName, sharedModules())
+		maps.Copy(m.ByName, parsedLibrary().partFor(m.ByName))
 	}
 	return ast.NewCompiler().
 		WithCapabilities(capabilitiesOf[m.version]).
@@ -179,26 +176,3 @@ func checkModule(module *ast.Module) []RegoFault {
 	}
 	return nil
 }
-
-// importsLibrary reports whether a module mentions data.penstock.
-func importsLibrary(module *ast.Module) bool {
-	found := false
-	ast.WalkRefs(module, func(ref ast.Ref) bool {
-		found = found || ref.HasPrefix(libraryRoot)
-		return found
-	})
-	return found
-}
-
-var libraryRoot = ast.MustParseRef("data.penstock")
-
-// sharedModules parses the shared library once.
-var sharedModules = sync.OnceValue(func() map[string]*ast.Module {
-	modules := map[string]*ast.Module{}
-	for name, text := range library.Shared() {
-		// The name keeps clear of the user's file.
-		name = "penstock/" + name
-		modules[name] = ast.MustParseModuleWithOpts(text, ast.ParserOptions{RegoVersion: ast.RegoV1})
-	}
-	return modules
-})

@@ -49,7 +49,7 @@ type definition struct{ compiler *ast.Compiler }
 func newDefinition(t *testing.T) *definition {
 	t.Helper()
 	compiler := ast.NewCompiler()
-	compiler.Compile(sharedModules())
+	compiler.Compile(parsedLibrary().modules)
 	if compiler.Failed() {
 		t.Fatal(compiler.Errors)
 	}
