@@ -105,8 +105,14 @@ clean: ## Remove what was built; the control plane's binaries stay.
 ##@ Test
 
 .PHONY: test
-test: controlplane $(NODE) ## Run every test.
+test: controlplane $(NODE) test-race ## Run every test.
 	go test -timeout $(TEST_TIMEOUT) ./...
+
+# One test, as all of them take minutes so; the tests against a real API server
+# run a manager that was built so.
+.PHONY: test-race
+test-race: ## Edit policies under load with the race detector.
+	go test -race -run '^TestPoliciesAreEditedUnderLoad$$' ./webhooks
 
 .PHONY: test-unit
 test-unit: ## Run the tests that need no control plane.
@@ -148,6 +154,10 @@ test-node: controlplane $(NODE) ## Run the tests with real containers (root on L
 bench: controlplane ## Run the benchmarks that match BENCH, then measure what is to be held.
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 	go run ./test/bench
+
+.PHONY: bench-policy
+bench-policy: controlplane ## Measure what policies cost a running manager, and editing them under load.
+	go run ./test/bench -policy
 
 .PHONY: bench-training
 bench-training: controlplane ## Measure what 100 and 1,000 training jobs cost the reconciler.

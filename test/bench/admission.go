@@ -118,7 +118,7 @@ func newGate(loaded []*v1.WorkloadPolicy) (*webhooks.Gate, error) {
 		return nil, fmt.Errorf("the library does not compile: %v", faults)
 	}
 	for _, need := range engine.Inventory().Needs() {
-		if err := engine.Inventory().Replace(need.Kind, fixtures.Nodes(100)); err != nil {
+		if err := engine.Inventory().Replace(need.Kind, fixtures.Nodes(nodesInBench)); err != nil {
 			return nil, err
 		}
 	}

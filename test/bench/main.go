@@ -42,6 +42,7 @@ type side struct {
 func main() {
 	testing.Init()
 	live := flag.Bool("live", true, "Measure a running server too; needs the control plane's binaries.")
+	policy := flag.Bool("policy", false, "Measure the policy engine only.")
 	reference := flag.String("serve-reference", "", "Serve what a running server is compared with at this address of the machine, and measure nothing.")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
@@ -49,7 +50,10 @@ func main() {
 		if *reference != "" {
 			return serveReference(*reference)
 		}
-		return run(*live)
+		if *policy {
+			return report(policyBars())
+		}
+		return report(allBars(*live))
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
@@ -57,22 +61,27 @@ func main() {
 	}
 }
 
-func run(live bool) error {
+// allBars measures conversion and admission.
+func allBars(live bool) ([]bar, error) {
 	conversions, err := conversionBars()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	admissions, err := admissionBars()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	bars := slices.Concat(conversions, admissions)
-	if live {
-		running, err := liveBars()
-		if err != nil {
-			return err
-		}
-		bars = append(bars, running...)
+	if !live {
+		return bars, nil
+	}
+	running, err := liveBars()
+	return append(bars, running...), err
+}
+
+func report(bars []bar, err error) error {
+	if err != nil {
+		return err
 	}
 	for _, bar := range bars {
 		fmt.Printf("bar %s %.3f %.3f\n", bar.name, bar.value, bar.limit)

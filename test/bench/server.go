@@ -80,22 +80,28 @@ func (s *server) postAll(ctx context.Context, review []byte) error {
 }
 
 func (s *server) post(ctx context.Context, review []byte) error {
+	answer, err := s.answer(ctx, review)
+	if err == nil && !bytes.Contains(answer, []byte(`"allowed":true`)) {
+		err = fmt.Errorf("got %s", answer)
+	}
+	return err
+}
+
+// answer sends one review.
+func (s *server) answer(ctx context.Context, review []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(review))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := s.client.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("got %s: %s", response.Status, answer)
 	}
-	if response.StatusCode != http.StatusOK || !bytes.Contains(answer, []byte(`"allowed":true`)) {
-		return fmt.Errorf("got %s: %s", response.Status, answer)
-	}
-	return nil
+	return answer, err
 }
