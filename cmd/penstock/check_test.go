@@ -123,6 +123,33 @@ func TestCheckExplainsLibrary(t *testing.T) {
 	}
 }
 
+// An exception does not count from its end on: to the second what audit says,
+// whose test has the same instants.
+func TestCheckHoldsExceptionsToTheirEnd(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	err := os.WriteFile(policy, []byte(`apiVersion: penstock.dev/v1
+kind: WorkloadPolicy
+metadata: {name: excepts}
+spec:
+  match: {resources: [{kinds: [Pod]}]}
+  exceptions: [{namespaces: [team], until: "2031-06-01T12:00:00Z", reason: r}]
+  rego: |
+    package a
+    violation contains {"msg": "no", "field": "spec.a"} if true
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := []byte("{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: team}, spec: {containers: []}}")
+	for now, want := range map[string]exitCode{
+		"2030-06-01T12:00:00Z": 0, "2031-06-01T11:59:59Z": 0, "2031-06-01T12:00:00Z": 1, "2031-06-01T12:00:01Z": 1,
+	} {
+		if out, got := runCheck(t, pod, "-f", "-", "--policies", policy, "--now", now); got != want {
+			t.Errorf("at %s: exit code %d, want %d:\n%s", now, got, want, out)
+		}
+	}
+}
+
 // runCheck gives what penstock check writes.
 func runCheck(t *testing.T, stdin []byte, args ...string) (string, exitCode) {
 	t.Helper()

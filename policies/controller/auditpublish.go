@@ -51,7 +51,7 @@ func (a *Audit) settled(name string, policy *auditedPolicy) bool {
 	}
 	for _, kind := range policy.kinds {
 		w := a.watches[kind.kind]
-		if w == nil || (!w.synced && w.fault == "") {
+		if w == nil || !w.settled() {
 			return false
 		}
 		if scan := a.scans[kind.kind]; scan != nil && scan.has(name) {
@@ -70,6 +70,11 @@ func (a *Audit) allSettled() bool {
 	defer a.mu.Unlock()
 	for name, policy := range a.policies {
 		if !a.settled(name, policy) {
+			return false
+		}
+	}
+	for _, w := range a.watches {
+		if !w.synced && !w.closed {
 			return false
 		}
 	}

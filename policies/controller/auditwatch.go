@@ -37,30 +37,85 @@ type auditWatch struct {
 	// synced tells that all objects were judged once; fault, why they cannot be.
 	synced bool
 	fault  string
+	// failures is how often it failed in a row; closed tells that it is for a
+	// reason that somebody has to do something about.
+	failures int
+	closed   bool
+	// hurry tells that reading all took longer than the API server remembers.
+	hurry bool
 }
+
+const (
+	// closedAfter is from how many failures on a kind counts as one that is not
+	// served or not allowed: an API server that starts refuses everything.
+	closedAfter = 3
+	// awayAfter is from how many failures on the others of a policy are told of
+	// without it.
+	awayAfter = 6
+)
+
+// settled reports whether waiting for the kind will bring no more soon.
+func (w *auditWatch) settled() bool { return w.synced || w.closed || w.failures >= awayAfter }
 
 // run lists and watches one kind until ctx ends.
 func (a *Audit) run(ctx context.Context, w *auditWatch) {
 	for ctx.Err() == nil {
-		version, err := a.readAll(ctx, w)
+		var version string
+		err := a.mayWatch(ctx, w)
+		if err == nil {
+			version, err = a.readAll(ctx, w)
+		}
 		if err == nil {
 			err = a.follows(ctx, w, version)
 		}
 		wait := auditRetry
-		switch {
-		case apierrors.IsGone(err), apierrors.IsResourceExpired(err):
-			// The API server does not know any more what happened since.
+		if apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
+			// The API server does not know any more what happened since: five minutes
+			// ago, as a rule.
+			a.hasten(w, true)
 			ctrl.LoggerFrom(ctx).Info("Watch of the audit fell behind and begins anew", "GroupVersionKind", w.kind.String())
-		case unreadable(err):
-			wait = servedRetry
-			a.failed(ctx, w, err)
-		default:
-			a.failed(ctx, w, err)
+		} else {
+			wait = a.failed(ctx, w, err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		pause(ctx, nil, wait)
+	}
+}
+
+// mayWatch asks, for a kind that could not be read for long, whether it can be
+// watched by now: reading all of it for nothing would be too much.
+func (a *Audit) mayWatch(ctx context.Context, w *auditWatch) error {
+	a.mu.Lock()
+	closed := w.closed
+	a.mu.Unlock()
+	if !closed {
+		return nil
+	}
+	watcher, err := a.client.Resource(w.resource).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=penstock-probe"})
+	if err != nil {
+		return err
+	}
+	watcher.Stop()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.closed, w.failures = false, 0
+	return nil
+}
+
+// hasten has a kind read without rest, or not any more.
+func (a *Audit) hasten(w *auditWatch, hurry bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.hurry = hurry
+}
+
+// opened notes that a kind is watched.
+func (a *Audit) opened(w *auditWatch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.failures = 0
+	if w.fault != "" {
+		w.fault = ""
+		a.soilKind(w)
 	}
 }
 
@@ -70,13 +125,19 @@ func unreadable(err error) bool {
 	return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// failed notes why a kind is not read. What was judged stands while the API
-// server is away for a moment.
-func (a *Audit) failed(ctx context.Context, w *auditWatch, err error) {
+// failed notes why a kind is not read, and gives how long to wait before trying
+// again. What was judged stands while the API server is away for a moment.
+func (a *Audit) failed(ctx context.Context, w *auditWatch, err error) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if ctx.Err() != nil || a.watches[w.kind] != w || (w.synced && !unreadable(err)) {
-		return
+	if ctx.Err() != nil || a.watches[w.kind] != w {
+		return 0
+	}
+	w.failures++
+	w.closed = unreadable(err) && w.failures >= closedAfter
+	wait = min(servedRetry, auditRetry<<min(w.failures-1, 4))
+	if !w.settled() || (w.synced && !w.closed) {
+		return wait
 	}
 	fault := err.Error()
 	switch {
@@ -85,16 +146,17 @@ func (a *Audit) failed(ctx context.Context, w *auditWatch, err error) {
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		fault = "the API server does not serve it; it is looked at as soon as it does"
 	}
-	if unreadable(err) {
-		w.synced = false
+	if w.closed {
+		wait, w.synced = servedRetry, false
 		a.dropKind(w.kind)
 	}
 	if w.fault == fault {
-		return
+		return wait
 	}
 	w.fault = fault
 	a.soilKind(w)
 	ctrl.Log.WithName("audit").Info("Kind is not audited", "GroupVersionKind", w.kind.String(), "fault", fault)
+	return wait
 }
 
 // soilKind notes that there is something else to say of a kind. Its caller holds
@@ -130,7 +192,7 @@ func (a *Audit) readAll(ctx context.Context, w *auditWatch) (string, error) {
 			a.report(key)
 		}
 	}
-	w.synced, w.fault = true, ""
+	w.synced = true
 	a.soilKind(w)
 	return version, nil
 }
@@ -175,6 +237,7 @@ func (a *Audit) follows(ctx context.Context, w *auditWatch, version string) erro
 			ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &timeout,
 		})
 		if err == nil {
+			a.opened(w)
 			version, err = a.events(ctx, w, watcher, version)
 		}
 		if err != nil && (apierrors.IsGone(err) || apierrors.IsResourceExpired(err) || unreadable(err)) {
@@ -205,6 +268,7 @@ func (a *Audit) events(ctx context.Context, w *auditWatch, watcher watch.Interfa
 		}
 		switch told.Type {
 		case watch.Added, watch.Modified:
+			a.hasten(w, false)
 			a.changedObject(ctx, w, object)
 		case watch.Deleted:
 			a.gone(w, keyOf(object.GetUID()))
@@ -258,7 +322,10 @@ func (a *Audit) gone(w *auditWatch, key auditKey) {
 // judge has policies judge an object and notes what they say: all of them, or as
 // part of a scan those that it is for.
 func (a *Audit) judge(ctx context.Context, w *auditWatch, object *unstructured.Unstructured, only map[string]bool) {
-	a.pace.do(ctx, func() {
+	a.mu.Lock()
+	hurry := w.hurry
+	a.mu.Unlock()
+	a.pace.do(ctx, hurry, func() {
 		key := keyOf(object.GetUID())
 		a.mu.Lock()
 		stale, status := only != nil && a.fresh[key], w.status

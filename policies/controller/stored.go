@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,14 +149,20 @@ func holds(ctx context.Context, conditions []admissionregistrationv1.MatchCondit
 	created.Operation, updated.Operation = admissionv1.Create, admissionv1.Update
 	updated.OldObject = request.Object
 	onCreate, err := validation.MatchConditions(ctx, conditions, &created, false)
-	if err != nil {
-		return false, err
+	if err != nil || !slices.ContainsFunc(conditions, tellsOperation) {
+		return onCreate, err
 	}
 	onUpdate, err := validation.MatchConditions(ctx, conditions, &updated, false)
 	if err == nil && onCreate != onUpdate {
 		err = errOperation
 	}
 	return onCreate, err
+}
+
+// tellsOperation reports whether a match condition may tell a creation from an
+// update.
+func tellsOperation(condition admissionregistrationv1.MatchCondition) bool {
+	return strings.Contains(condition.Expression, "operation") || strings.Contains(condition.Expression, "oldObject")
 }
 
 // A storedKind is a kind whose stored objects a policy judges.

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -171,6 +172,18 @@ var _ = Describe("the audit", Serial, func() {
 			v1.PolicyExclusion{Subject: "*.apps", Reason: "only kinds that are named are looked at"},
 			v1.PolicyExclusion{Subject: "Ingress.networking.k8s.io", Reason: "grant Penstock list and watch on ingresses.networking.k8s.io, by a ClusterRole labelled penstock.dev/aggregate-to-manager=true"},
 		))
+
+		By("a kind that is installed, and one that is granted")
+		grant(ctx, "ingress-and-widget-reader",
+			rbacv1.PolicyRule{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses"}, Verbs: []string{"list", "watch"}},
+			rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"widgets"}, Verbs: []string{"list", "watch"}})
+		mustKubectl(ctx, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com}, spec: {
+  group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`, "create", "-f", "-")
+		DeferCleanup(func(ctx context.Context) { mustKubectl(ctx, "", "delete", "crd", "widgets.example.com") })
+		mustKubectl(ctx, "", "wait", "--for=condition=Established", "crd/widgets.example.com")
+		mustKubectl(ctx, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: widget}}", "create", "-n", ns, "-f", "-")
+		Eventually(audited("owned")).WithContext(ctx).WithTimeout(servedWithin).Should(Equal("judged 3: 0 denied, 0 warned, 2 audited, 0 excepted, 0 failed, 0 not evaluated: bare widget"))
+		Eventually(unseen).WithContext(ctx).WithTimeout(servedWithin).Should(HaveExactElements(HaveField("Subject", "*.apps")))
 	})
 })
 
@@ -241,6 +254,7 @@ var _ = Describe("the reports of the audit", Serial, func() {
 		Eventually(reportResults(open, "Report", ns)).WithContext(ctx).Should(Equal(map[string]string{"owned": "owned: warn: wants a label owner "}))
 
 		By("another leader, which finds reports as they should be, and one that should not be there")
+		Eventually(audited("owned")).WithContext(ctx).Should(HavePrefix("judged 2: 0 denied, 1 warned"))
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(schema.FromAPIVersionAndKind(open, "ReportList"))
 		Expect(k8s.List(ctx, list, client.InNamespace(ns))).To(Succeed())
