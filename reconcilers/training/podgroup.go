@@ -240,19 +240,24 @@ func (g *gang) atOnce() int32 {
 	return max(min(ptr.Deref(g.job.Spec.Gang.MinAvailable, least), most), 1)
 }
 
-// needed is that number less the pods that the scheduler does not count, while
-// it has any to place: one that takes the place of a lost pod must not wait for
-// peers that are done, or are of no group.
+// needed is that number as the scheduler has to count it, while it has any to
+// place. One that takes the place of a lost pod must not wait for peers that are
+// done, or are of no group: so it is never more than can be counted. Those of
+// them that are placed already, or are done, are so many less to come; one of no
+// group that is still to be placed is none, as it may never be.
 func (g *gang) needed() int32 {
-	least := g.atOnce()
+	least, countable := g.atOnce(), int32(0)
 	for _, crew := range g.together() {
 		for _, m := range crew.members {
-			if g.misses(m) {
+			switch {
+			case !g.misses(m):
+				countable++
+			case m.done() || m.placed():
 				least--
 			}
 		}
 	}
-	return max(least, 1)
+	return max(min(least, countable), 1)
 }
 
 // together returns the crews whose pods can be placed together.

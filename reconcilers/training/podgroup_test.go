@@ -368,17 +368,22 @@ func TestGangWaitsForNobodyWhoCannotCome(t *testing.T) {
 	done := func(job *v1.TrainingJob) {
 		job.Status.Roles = []v1.RoleStatus{{Name: v1.RoleWorker, CompletedIndexes: "0"}}
 	}
+	least := func(n int32) fixtures.JobMod { return gangOf(func(g *v1.Gang) { g.MinAvailable = &n }) }
 	runs, waits := worker(1, ofVolcano, onNode, fixtures.Running()), worker(2, ofVolcano)
 	for name, tc := range map[string]struct {
 		mod  fixtures.JobMod
 		pods []plan.Object
 		want int64
 	}{
-		"Volcano counts a pod that is done":          {nil, []plan.Object{worker(0, ofVolcano, onNode, fixtures.Succeeded()), runs, waits}, 3},
-		"but not one that is done and gone":          {done, []plan.Object{runs, waits}, 2},
-		"nor one that is done and of no group":       {nil, []plan.Object{worker(0, onNode, fixtures.Succeeded()), runs, waits}, 2},
-		"nor one that runs and is of no group":       {nil, []plan.Object{worker(0, onNode, fixtures.Running()), runs, waits}, 2},
-		"and nothing is lowered once all are placed": {nil, []plan.Object{worker(0, onNode, fixtures.Running()), runs, worker(2, ofVolcano, onNode)}, 3},
+		"Volcano counts a pod that is done":                {nil, []plan.Object{worker(0, ofVolcano, onNode, fixtures.Succeeded()), runs, waits}, 3},
+		"but not one that is done and gone":                {done, []plan.Object{runs, waits}, 2},
+		"nor one that is done and of no group":             {nil, []plan.Object{worker(0, onNode, fixtures.Succeeded()), runs, waits}, 2},
+		"nor one that runs and is of no group":             {nil, []plan.Object{worker(0, onNode, fixtures.Running()), runs, waits}, 2},
+		"nor one of no group, back while there was no API": {nil, []plan.Object{worker(0), worker(1, ofVolcano), waits}, 2},
+		"which is one less to come once it is placed":      {least(2), []plan.Object{worker(0, onNode), worker(1, ofVolcano), waits}, 1},
+		"but not before, as it may never be":               {least(2), []plan.Object{worker(0), worker(1, ofVolcano), waits}, 2},
+		"nor are more waited for than can be counted":      {least(2), []plan.Object{worker(0), worker(1), waits}, 1},
+		"and nothing is lowered once all are placed":       {nil, []plan.Object{worker(0, onNode, fixtures.Running()), runs, worker(2, ofVolcano, onNode)}, 3},
 	} {
 		job := fixtures.TrainingJob("a", fixtures.Workers(3), fixtures.Restart(v1.RestartExitCode), gpus("8"), gangOf())
 		if tc.mod != nil {
