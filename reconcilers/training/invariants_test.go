@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
@@ -20,7 +19,7 @@ func (w *world) check() string {
 	}
 	status := &w.job.Status
 	if w.finished != nil {
-		if then, now := final(*w.finished), final(*status); !equality.Semantic.DeepEqual(then, now) {
+		if then, now := final(*w.finished), final(*status); !sameStatus(&then, &now) {
 			return "a finished job changed (-then +now):\n" + cmp.Diff(then, now)
 		}
 		return ""

@@ -3,14 +3,19 @@ package training
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/test/fixtures"
@@ -26,6 +31,8 @@ var (
 // prints its seed and the shortest history found that still fails;
 // `-histories 1 -seed N` replays it.
 func TestSimulation(t *testing.T) {
+	// Histories make much garbage and keep little.
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	began := time.Now()
 	var next, failed atomic.Uint64
 	failed.Store(^uint64(0))
@@ -237,15 +244,46 @@ func mpiShape(r *rand.Rand) fixtures.JobMod {
 	}
 }
 
+// String shows the job as its author would see it, and its children.
 func (w *world) String() string {
-	lines := []string{fmt.Sprintf("%s job, run policy %+v", w.job.Spec.Framework, *w.job.Spec.RunPolicy), fmt.Sprintf("status: %+v", w.job.Status)}
-	for _, name := range w.names() {
-		pod := w.pods[name]
-		deleting := ""
-		if pod.DeletionTimestamp != nil {
-			deleting = ", being deleted"
+	shown := *w.job
+	// The same container in every role tells nothing.
+	shown.Spec.Roles = slices.Clone(shown.Spec.Roles)
+	for i := range shown.Spec.Roles {
+		shown.Spec.Roles[i].Template = corev1.PodTemplateSpec{}
+	}
+	text, err := yaml.Marshal(map[string]any{"spec": shown.Spec, "status": shown.Status})
+	if err != nil {
+		return err.Error()
+	}
+	lines := []string{strings.TrimSpace(string(text))}
+	for _, kind := range gangSchedulers {
+		lines = append(lines, fmt.Sprintf("%s is served: %v", kind.kind().Group, w.served[kind.kind()]))
+	}
+	for _, key := range slices.Sorted(maps.Keys(w.others)) {
+		if child := w.others[key]; isPodGroup(child) {
+			lines = append(lines, fmt.Sprintf("pod group of %s for %d pods", kindOfGroup(child).Group, leastOf(child)))
 		}
-		lines = append(lines, fmt.Sprintf("pod %s %s: %s%s", name, pod.UID, pod.Status.Phase, deleting))
+	}
+	for _, name := range w.names() {
+		lines = append(lines, w.describe(w.pods[name]))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// describe tells in a line what matters of a pod.
+func (w *world) describe(pod *corev1.Pod) string {
+	line := fmt.Sprintf("pod %s %s: %s", pod.Name, pod.UID, pod.Status.Phase)
+	if pod.Spec.NodeName == "" {
+		line += ", not placed"
+	}
+	if link := w.linkOf(pod); link != nil {
+		line += ", of the pod group of " + link.kind().Group
+	} else if w.job.Spec.Gang != nil {
+		line += ", of no pod group"
+	}
+	if pod.DeletionTimestamp != nil {
+		line += ", being deleted"
+	}
+	return line
 }

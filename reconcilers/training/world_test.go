@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -287,7 +288,7 @@ func (w *world) create(pod *corev1.Pod) {
 }
 
 func (w *world) writeStatus(status v1.TrainingJobStatus) bool {
-	if equality.Semantic.DeepEqual(w.seenJob.Status, status) {
+	if sameStatus(&w.seenJob.Status, &status) {
 		return true
 	}
 	if w.seenVersion != w.version {
@@ -313,6 +314,12 @@ func (w *world) writeStatus(status v1.TrainingJobStatus) bool {
 	w.written = w.version
 	w.lookAtJob()
 	return true
+}
+
+// sameStatus says whether a status need not be written. Most are the same to
+// the letter, which is found out sooner.
+func sameStatus(a, b *v1.TrainingJobStatus) bool {
+	return reflect.DeepEqual(a, b) || equality.Semantic.DeepEqual(a, b)
 }
 
 // resumed forgets what happened before: a resumed job counts anew. What the
