@@ -176,6 +176,7 @@ func (p *pass[T, S]) refusal(kind string, err error) (*fault, error) {
 	case apierrors.IsForbidden(err):
 		// A quota or a policy: both may change, so it is tried again.
 		p.emit(childRefused(err.Error()))
+		return forbidden(kind, err), nil
 	}
 	return nil, wrap("make", kind, err)
 }

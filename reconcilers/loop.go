@@ -9,6 +9,7 @@ package reconcilers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -100,14 +101,14 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	p.result = l.kind.Plan(p.defaulted, p.observed, l.clock.Now())
 	ctx, cancel := uninterrupted(ctx)
 	defer cancel()
-	if err := p.make(ctx); err != nil {
-		return ctrl.Result{}, err
-	}
+	// What cannot be made keeps nobody from telling what there is, from ending
+	// what has come to its end, and from deleting.
+	unmade := p.make(ctx)
 	wait, err := p.writeStatus(ctx)
 	if err != nil {
-		return ctrl.Result{}, err
+		return ctrl.Result{}, errors.Join(unmade, err)
 	}
-	if err := p.delete(ctx); err != nil {
+	if err := errors.Join(unmade, p.delete(ctx)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if p.fault == nil {

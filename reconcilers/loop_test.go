@@ -340,7 +340,10 @@ func TestLoopTellsWhatTheServerRejects(t *testing.T) {
 			refusal: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "a-worker-0", field.ErrorList{field.Invalid(field.NewPath("spec"), "x", "no")}),
 			want:    v1.ChildRejectedReason,
 		},
-		"a quota backs off":       {refusal: apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a-worker-0", errors.New("exceeded quota")), wantError: true},
+		"what a quota forbids becomes a condition": {
+			refusal: apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a-worker-0", errors.New("exceeded quota")),
+			want:    v1.ChildForbiddenReason,
+		},
 		"a lost server backs off": {refusal: apierrors.NewServiceUnavailable("gone"), wantError: true},
 	}
 	for name, tc := range tests {
@@ -350,6 +353,38 @@ func TestLoopTellsWhatTheServerRejects(t *testing.T) {
 			_, err := b.loop.Reconcile(t.Context(), ctrl.Request{NamespacedName: key("a")})
 			if (err != nil) != tc.wantError || b.condition(v1.InvalidCondition).Reason != tc.want {
 				t.Errorf("err %v, condition %+v", err, b.condition(v1.InvalidCondition))
+			}
+		})
+	}
+}
+
+// What there is goes on while something cannot be made, whatever the reason.
+func TestLoopGoesOnWithoutWhatItCannotMake(t *testing.T) {
+	for name, refusal := range map[string]error{
+		"forbidden": apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a-worker-1", errors.New("exceeded quota")),
+		"failing":   apierrors.NewInternalError(errors.New("a webhook does not answer")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, fixtures.TrainingJob("a", fixtures.Workers(2), fixtures.Deadline(60), fixtures.CleanPods(v1.CleanPodAll)))
+			b.reconcile()
+			b.reconcile() // It sees what it made.
+			b.setPod("a-worker-0", fixtures.Running())
+			b.refuse = refusal
+			if err := b.client.Delete(t.Context(), fixtures.Pod("a-worker-1")); err != nil {
+				t.Fatal(err)
+			}
+			once := func() { _, _ = b.loop.Reconcile(t.Context(), ctrl.Request{NamespacedName: key("a")}) }
+			once()
+			if job := b.job(); job.Status.Phase != v1.PhaseRunning || ptr.Deref(job.Status.Roles[0].Active, 0) != 1 {
+				t.Errorf("status %+v", job.Status)
+			}
+			b.clock.SetTime(fixtures.Start.Add(61 * time.Second))
+			once()
+			if job := b.job(); job.Status.Phase != v1.PhaseFailed {
+				t.Errorf("phase %s after the deadline", job.Status.Phase)
+			}
+			if pods := b.pods(); len(pods) != 0 {
+				t.Errorf("pods %v are left", pods)
 			}
 		})
 	}

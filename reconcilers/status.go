@@ -3,6 +3,7 @@ package reconcilers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,6 +23,9 @@ const (
 	// is free: no event tells. Often it is the pod of an earlier object of the
 	// same name that is still going.
 	notOwnedRetry = 5 * time.Second
+	// forbiddenRetry is how often to try again what a quota or a policy forbids:
+	// no event tells when it no longer does.
+	forbiddenRetry = 10 * time.Second
 	// maxMessage is the length that the API server allows for a condition's
 	// message, less a margin.
 	maxMessage = 30000
@@ -56,6 +60,14 @@ func rejected(kind string, err error) *fault {
 		reason:  v1.ChildRejectedReason,
 		message: fmt.Sprintf("the API server refuses a %s: %s", kind, err),
 		retry:   time.Minute,
+	}
+}
+
+func forbidden(kind string, err error) *fault {
+	return &fault{
+		reason:  v1.ChildForbiddenReason,
+		message: fmt.Sprintf("the API server forbids a %s: %s", kind, err),
+		retry:   forbiddenRetry,
 	}
 }
 
@@ -119,5 +131,5 @@ func (p *pass[T, S]) reportFault(status *S) {
 
 // isOurs says whether a reason is one that the loop gives, and not a kind.
 func isOurs(reason string) bool {
-	return reason == v1.InvalidSpecReason || reason == v1.ChildNotOwnedReason || reason == v1.ChildRejectedReason
+	return slices.Contains([]string{v1.InvalidSpecReason, v1.ChildNotOwnedReason, v1.ChildRejectedReason, v1.ChildForbiddenReason}, reason)
 }

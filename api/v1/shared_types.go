@@ -289,10 +289,10 @@ type ObservedRestarts struct {
 const (
 	// SuspendedCondition is True while the workload is suspended.
 	SuspendedCondition = "Suspended"
-	// InvalidCondition is True while no pods can be made from the workload, for
-	// a reason that only a change of the workload or its surroundings can mend.
-	// Reasons for True: InvalidSpec, ChildNotOwned, ChildRejected. For False:
-	// Valid.
+	// InvalidCondition is True while not all pods can be made from the workload,
+	// for a reason that only a change of the workload or its surroundings can
+	// mend. Reasons for True: InvalidSpec, ChildNotOwned, ChildRejected,
+	// ChildForbidden. For False: Valid.
 	InvalidCondition = "Invalid"
 )
 
@@ -305,6 +305,10 @@ const (
 	ChildNotOwnedReason = "ChildNotOwned"
 	// ChildRejectedReason says that the API server refuses a child as invalid.
 	ChildRejectedReason = "ChildRejected"
+	// ChildForbiddenReason says that a quota or the admission of pods, such as a
+	// policy, a missing service account or priority class, keeps a child from
+	// being made.
+	ChildForbiddenReason = "ChildForbidden"
 	// ValidReason says that nothing of that is so any more.
 	ValidReason = "Valid"
 )

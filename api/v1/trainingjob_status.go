@@ -103,7 +103,7 @@ const (
 	// False: GangPending, GangNotSupported where no gang scheduler is there, and
 	// PodsNotInGroup where the pods are of no pod group.
 	TrainingJobGangScheduledCondition = "GangScheduled"
-	// TrainingJobInvalidCondition is True while no pods can be made from the
+	// TrainingJobInvalidCondition is True while not all pods can be made from the
 	// job. Reasons for True: those of InvalidCondition.
 	// For False: Valid.
 	TrainingJobInvalidCondition = InvalidCondition
