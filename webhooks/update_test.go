@@ -19,29 +19,33 @@ import (
 func TestValidateUpdate(t *testing.T) {
 	const gpus = ", resources: {limits: {nvidia.com/gpu: 16}}"
 	twoMasters := role("Master", ", replicas: 2", "")
+	// The pods of a job that is not suspended stay of one kind.
+	paused := func(roles ...string) string {
+		return strings.Replace(pytorch(roles...), "{", "{runPolicy: {suspend: true}, ", 1)
+	}
 	tests := map[string]struct {
 		old, object string
 		mods        []mod
 		want        []string
 	}{
 		"an invariant that the stored object breaks too is tolerated": {
-			old:    job(pytorch(twoMasters, role("Worker", "", ""))),
-			object: job(pytorch(twoMasters, role("Worker", ", replicas: 3", ""))),
+			old:    job(paused(twoMasters, role("Worker", "", ""))),
+			object: job(paused(twoMasters, role("Worker", ", replicas: 3", ""))),
 		},
 		"an invariant is not tolerated where its field changes": {
-			old:    job(pytorch(twoMasters)),
-			object: job(pytorch(role("Master", ", replicas: 3", ""))),
+			old:    job(paused(twoMasters)),
+			object: job(paused(role("Master", ", replicas: 3", ""))),
 			want: []string{
 				"spec.roles[0].replicas: Invalid value: 3: must be 1: a PyTorch job has one master; put further pods in role Worker",
 			},
 		},
 		"a fault stays tolerated when its role moves": {
-			old:    job(pytorch(twoMasters, role("Worker", "", ""))),
-			object: job(pytorch(role("Worker", ", replicas: 3", ""), twoMasters)),
+			old:    job(paused(twoMasters, role("Worker", "", ""))),
+			object: job(paused(role("Worker", ", replicas: 3", ""), twoMasters)),
 		},
 		"a policy that the stored object breaks too is tolerated": {
-			old:    job(pytorch(role("Worker", "", gpus))),
-			object: job(pytorch(role("Worker", "", gpus), role("Master", "", ""))),
+			old:    job(paused(role("Worker", "", gpus))),
+			object: job(paused(role("Worker", "", gpus), role("Master", "", ""))),
 		},
 		"a policy is not tolerated where its field changes": {
 			old:    job(pytorch(role("Worker", "", gpus))),
@@ -52,11 +56,11 @@ func TestValidateUpdate(t *testing.T) {
 			},
 		},
 		"a default that is written only now does not count as a change": {
-			old:    job(pytorch(role("Master", ", replicas: 2", ""))),
-			object: job(pytorch(role("Master", ", replicas: 2, restartPolicy: OnFailure", ""), role("Worker", "", ""))),
+			old:    job(paused(role("Master", ", replicas: 2", ""))),
+			object: job(paused(role("Master", ", replicas: 2, restartPolicy: OnFailure", ""), role("Worker", "", ""))),
 		},
 		"a field that v1's schema does not allow is tolerated in v1alpha1 as long as it stays": {
-			old:    job(strings.Replace(pytorch(role("Worker", "", "")), "{", "{runPolicy: {activeDeadlineSeconds: -1}, ", 1)),
+			old:    job(strings.Replace(pytorch(role("Worker", "", "")), "{", "{runPolicy: {suspend: true, activeDeadlineSeconds: -1}, ", 1)),
 			object: job(strings.Replace(pytorch(role("Worker", ", replicas: 3", "")), "{", "{runPolicy: {activeDeadlineSeconds: -1}, ", 1)),
 			mods:   []mod{inOlderVersion},
 		},
@@ -217,7 +221,7 @@ func TestScaleIsJudgedOnTheParent(t *testing.T) {
 			request:  scaleOf("fixed", "3"),
 			wantCode: http.StatusUnprocessableEntity,
 			want: []string{
-				"spec.elastic: is not set, so the number of pods is fixed: make the workload elastic by setting it, or change the replicas of a role",
+				"spec.elastic: is not set, so the number of pods is fixed while the job runs: suspend it, then set elastic or change the replicas of a role",
 			},
 		},
 		"a job that is gone is an error of the call": {

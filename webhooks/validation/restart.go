@@ -6,8 +6,6 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
-const whileRunning = "cannot change while the job is not suspended: suspend it first by runPolicy.suspend, or make a new job"
-
 // validateRestart refuses a gang whose members would be restarted for having
 // done their work.
 func validateRestart(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
@@ -24,26 +22,10 @@ func validateRestart(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList
 	return errs
 }
 
-// validateRestartUpdate keeps how the pods of a running job are restarted: the
-// kubelet was told when they were made, and would go on as before.
-func validateRestartUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if restartScope(old) != restartScope(spec) {
-		errs = append(errs, field.Forbidden(path.Child("runPolicy", "restart"), whileRunning))
-	}
-	for i := range spec.Roles {
-		was, same := false, false
-		for j := range old.Roles {
-			if old.Roles[j].Name == spec.Roles[i].Name {
-				was = true
-				same = same || old.Roles[j].RestartPolicy == spec.Roles[i].RestartPolicy
-			}
-		}
-		if was && !same {
-			errs = append(errs, field.Forbidden(path.Child("roles").Index(i).Child("restartPolicy"), whileRunning))
-		}
-	}
-	return errs
+// keepRestart keeps how the pods of a running job are restarted: the kubelet
+// was told when they were made, and would go on as before.
+func (k *keeper) keepRestart(old, spec *v1.TrainingJobSpec, path *field.Path) {
+	k.keep(path.Child("runPolicy", "restart"), restartScope(old), restartScope(spec))
 }
 
 // restartScope takes what is left out for what it means.

@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -45,7 +44,7 @@ func ValidateTrainingJob(old, job *v1.TrainingJob) field.ErrorList {
 	errs = append(errs, validateElastic(spec, path)...)
 	errs = append(errs, validateRestart(spec, path.Child("roles"))...)
 	if old != nil {
-		errs = append(errs, validateTrainingJobUpdate(&old.Spec, spec, path)...)
+		errs = append(errs, validateTrainingJobUpdate(old, spec, path)...)
 	}
 	return errs
 }
@@ -124,50 +123,27 @@ func wantedReplicas(spec *v1.TrainingJobSpec, role *v1.Role) int64 {
 	}
 }
 
-// validateTrainingJobUpdate holds what cannot change. Replicas, templates and
-// suspend can: queues write them when they admit a job. The words equal those
-// of the CEL rules in the schema, so that Distinct can fold both into one.
-func validateTrainingJobUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
+// validateTrainingJobUpdate holds what cannot change. The words equal those of
+// the CEL rules in the schema, so that Distinct can fold both into one.
+func validateTrainingJobUpdate(old *v1.TrainingJob, spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if old.Framework != spec.Framework {
+	if old.Spec.Framework != spec.Framework {
 		errs = append(errs, field.Invalid(path.Child("framework"), spec.Framework,
 			"framework cannot change: make a new job instead"))
 	}
-	if was, is := managedBy(old), managedBy(spec); was != is {
+	if was, is := managedBy(&old.Spec), managedBy(spec); was != is {
 		errs = append(errs, field.Invalid(path.Child("runPolicy", "managedBy"), is,
 			"managedBy cannot change: make a new job instead"))
 	}
-	if was, is := queueName(old), queueName(spec); was != is {
+	if was, is := queueName(&old.Spec), queueName(spec); was != is {
 		errs = append(errs, field.Invalid(path.Child("gang", "queueName"), is,
 			"queueName cannot change: make a new job instead"))
 	}
-	if isSuspended(old) || isSuspended(spec) {
+	if old.Spec.Framework != spec.Framework {
+		// All else that pods are made of is different then, too.
 		return errs
 	}
-	errs = append(errs, validateRestartUpdate(old, spec, path)...)
-	errs = append(errs, validateGangUpdate(old, spec, path)...)
-	return append(errs, validateTemplatesUpdate(old, spec, path.Child("roles"))...)
-}
-
-// validateTemplatesUpdate keeps the templates of a job that runs: its pods are
-// of the old one, and only pods that are made later would be of the new. A
-// queue writes into the templates of a suspended job as it releases it.
-func validateTemplatesUpdate(old, spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i := range spec.Roles {
-		role := &spec.Roles[i]
-		was, same := false, false
-		for j := range old.Roles {
-			if old.Roles[j].Name == role.Name {
-				was = true
-				same = same || equality.Semantic.DeepEqual(&old.Roles[j].Template, &role.Template)
-			}
-		}
-		if was && !same {
-			errs = append(errs, field.Forbidden(path.Index(i).Child("template"), whileRunning))
-		}
-	}
-	return errs
+	return append(errs, validatePodsUpdate(old, spec, path)...)
 }
 
 func isSuspended(spec *v1.TrainingJobSpec) bool {
