@@ -81,10 +81,9 @@ func decide(request *admissionv1.AdmissionRequest, faults []fault, judgements ..
 	return decision
 }
 
-// warn adds warnings that no policy gave.
-func (d *Decision) warn(faults []fault) {
-	for _, fault := range faults {
-		warning := Cause{StatusCause: metav1.StatusCause{Field: fault.field, Message: fault.message}}
+// warn adds warnings that no policy gave, in v1 paths.
+func (d *Decision) warn(request *admissionv1.AdmissionRequest, faults []fault) {
+	for _, warning := range causesOf(request, faults) {
 		d.Warnings = append(d.Warnings, warning)
 		d.Response.Warnings = append(d.Response.Warnings, warning.String())
 	}

@@ -199,7 +199,7 @@ func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest
 	}
 	decision := decide(request, faults, judgements...)
 	if request.Operation != admissionv1.Delete && decision.Response.Allowed {
-		decision.warn(kind.warnings(ctx, request))
+		decision.warn(request, kind.warnings(ctx, request))
 	}
 	return decision
 }

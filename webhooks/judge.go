@@ -91,7 +91,7 @@ func (g *Gate) undecided(request *admissionv1.AdmissionRequest, entry policies.E
 		return Decision{Response: broken(request, err)}
 	}
 	decision := Decision{Response: allowed(request)}
-	decision.warn([]fault{{message: fmt.Sprintf("policies could not be asked: %v", err)}})
+	decision.warn(request, []fault{{message: fmt.Sprintf("policies could not be asked: %v", err)}})
 	return decision
 }
 

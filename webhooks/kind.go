@@ -33,6 +33,9 @@ type typed[T any] struct {
 	// warn gives the lines that tell the author what an object that is admitted
 	// means; nil for none.
 	warn func(ctx context.Context, author authenticationv1.UserInfo, old, object *T) []string
+	// advise gives what the author should know of the fields of an object that
+	// is admitted, in v1 paths; nil for nothing.
+	advise func(old, object *T) field.ErrorList
 	// permit gives what keeps the author of a request from making it; nil where
 	// the API server alone decides that. No old fault excuses it.
 	permit   func(ctx context.Context, author authenticationv1.UserInfo, old, object *T) (field.ErrorList, error)
@@ -65,7 +68,7 @@ func newSchemas(kind schema.GroupKind) (*validation.Schema, map[string]*validati
 func (k *typed[T]) judged() bool { return k.policies }
 
 func (k *typed[T]) warnings(ctx context.Context, request *admissionv1.AdmissionRequest) []fault {
-	if k.warn == nil {
+	if k.warn == nil && k.advise == nil {
 		return nil
 	}
 	object, old := k.typed(request)
@@ -73,6 +76,19 @@ func (k *typed[T]) warnings(ctx context.Context, request *admissionv1.AdmissionR
 		return nil
 	}
 	var found []fault
+	// Of an upstream object another controller makes something.
+	if k.advise != nil && requestKind(request).Group == v1.GroupName {
+		k.defaults(object)
+		if old != nil {
+			k.defaults(old)
+		}
+		for _, line := range k.advise(old, object) {
+			found = append(found, fault{field: line.Field, message: line.Detail})
+		}
+	}
+	if k.warn == nil {
+		return found
+	}
 	for _, line := range k.warn(ctx, request.UserInfo, old, object) {
 		found = append(found, fault{message: line})
 	}

@@ -1,6 +1,7 @@
 package webhooks_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,5 +101,24 @@ func TestOlderEdits(t *testing.T) {
 				t.Errorf("refused while the job is suspended: %v", response.Result)
 			}
 		})
+	}
+}
+
+// TestOlderAdvice holds that warnings name fields of the version that was written.
+func TestOlderAdvice(t *testing.T) {
+	const more = ", env: [{name: PET_NNODES, value: a}]"
+	const says = "PET_NNODES is set by Penstock in the PyTorch container pytorch, and this value is dropped: remove it or give it another name"
+	gate := onlineGate(t)
+	for path, mods := range map[string][]mod{
+		"spec.roles[0].template":                   nil,
+		"spec.pytorchReplicaSpecs.Worker.template": {inOlderVersion},
+	} {
+		response := gate.Validate(t.Context(), create(t, job(pytorch(role("Worker", "", more))), mods...))
+		if !response.Allowed {
+			t.Errorf("refused: %v", response.Result)
+		}
+		if want := path + ".spec.containers[0].env[0]: " + says; !slices.Contains(response.Warnings, want) {
+			t.Errorf("warnings %q; want one %q", response.Warnings, want)
+		}
 	}
 }

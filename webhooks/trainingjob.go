@@ -30,6 +30,7 @@ func newTrainingJobs() (*typed[v1.TrainingJob], error) {
 		spokes:    spokes,
 		defaults:  defaulting.DefaultTrainingJob,
 		validate:  validation.ValidateTrainingJob,
+		advise:    validation.AdviseTrainingJob,
 		policies:  true,
 	}, nil
 }

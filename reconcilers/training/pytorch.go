@@ -64,7 +64,8 @@ func (f pytorch) equip(c *census, m *member, pod *corev1.Pod) {
 	env.intoAll(pod)
 }
 
-// nodes is the number of pods, or the range of it that an elastic job bears.
+// nodes is the number of pods, or the range of it that an elastic job bears: the
+// bounds count workers, and a Master is a node beside them.
 func (pytorch) nodes(c *census, total int32) string {
 	elastic := c.job.Spec.Elastic
 	if elastic == nil {
@@ -76,7 +77,8 @@ func (pytorch) nodes(c *census, total int32) string {
 	}
 	least := ptr.Deref(elastic.MinReplicas, ptr.Deref(elastic.MaxReplicas, workers))
 	most := ptr.Deref(elastic.MaxReplicas, least)
-	return itoa(least) + ":" + itoa(most)
+	others := total - workers
+	return itoa(least+others) + ":" + itoa(most+others)
 }
 
 // meet adds the variables of the rendezvous.

@@ -39,6 +39,7 @@ func validateFramework(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorLi
 	}
 	if spec.PyTorch != nil {
 		errs = append(errs, validateProcesses(spec.PyTorch.ProcessesPerNode, path.Child("pytorch", "processesPerNode"))...)
+		errs = append(errs, validateRendezvous(spec, path.Child("pytorch", "rendezvous"))...)
 	}
 	return append(errs, validateMPI(spec, path)...)
 }

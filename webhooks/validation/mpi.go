@@ -35,6 +35,10 @@ func validateMPI(spec *v1.TrainingJobSpec, specPath *field.Path) field.ErrorList
 
 func validateTransport(mpi v1.MPI, mpiPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	if mpi.SlotsPerWorker != nil && *mpi.SlotsPerWorker == 0 {
+		errs = append(errs, field.Invalid(mpiPath.Child("slotsPerWorker"), 0,
+			"must be at least 1: no process would be started in any worker; give the number of processes in each, or leave it out for 1"))
+	}
 	if mpi.KubectlImage != "" && mpi.Transport != v1.MPIExec {
 		errs = append(errs, field.Forbidden(mpiPath.Child("kubectlImage"), "is only for transport Exec: remove it or set transport"))
 	}

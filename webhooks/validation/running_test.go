@@ -118,7 +118,7 @@ var edits = map[string]struct {
 		old: "PyTorch,", new: "PyTorch, pytorch: {processesPerNode: auto, rendezvous: {backend: c10d, mode: Shared}},",
 	},
 	"another rendezvous": {
-		job: `{framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 3}, pytorch: {rendezvous: {host: a}}, roles: [{name: Worker, ` + torch + `}]}`,
+		job: `{framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 1}, pytorch: {rendezvous: {host: a}}, roles: [{name: Worker, ` + torch + `}]}`,
 		old: "host: a", new: "backend: etcd, host: b, port: 1, id: a, options: [{key: a}], mode: Standalone",
 		want: []string{
 			"spec.pytorch.rendezvous.backend", "spec.pytorch.rendezvous.host", "spec.pytorch.rendezvous.port",

@@ -68,6 +68,43 @@ func TestValidateTrainingJob(t *testing.T) {
 			want: []string{`spec.roles[0].restartPolicy: Invalid value: "Always": must not be Always where runPolicy.restart is Gang: ` +
 				`a pod that has succeeded would restart all others; write OnFailure`},
 		},
+		"no processes": {
+			job: `spec: {framework: MPI, mpi: {slotsPerWorker: 0}, roles: [{name: Launcher, ` + mpi + `}]}`,
+			want: []string{`spec.mpi.slotsPerWorker: Invalid value: 0: must be at least 1: no process would be started in any worker; ` +
+				`give the number of processes in each, or leave it out for 1`},
+		},
+		"two workers that each meet themselves": {
+			job: `spec: {framework: PyTorch, pytorch: {rendezvous: {mode: Standalone}}, roles: [{name: Worker, replicas: 2, ` + torch + `}]}`,
+			want: []string{`spec.pytorch.rendezvous.mode: Invalid value: "Standalone": must not be set for a job of up to 2 pods: ` +
+				`each would meet nobody but itself, and train alone; remove it, or make the job of 1 pod`},
+		},
+		"a worker that meets itself, and may have a second beside it": {
+			job: `spec: {framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 2}, pytorch: {rendezvous: {mode: Standalone}}, roles: [{name: Worker, ` + torch + `}]}`,
+			want: []string{`spec.pytorch.rendezvous.mode: Invalid value: "Standalone": must not be set for a job of up to 2 pods: ` +
+				`each would meet nobody but itself, and train alone; remove it, or make the job of 1 pod`},
+		},
+		"a worker that meets itself": {
+			job: `spec: {framework: PyTorch, pytorch: {rendezvous: {mode: Standalone}}, roles: [{name: Worker, ` + torch + `}]}`,
+		},
+		"a rendezvous at no host": {
+			job: `spec: {framework: PyTorch, pytorch: {rendezvous: {host: a b}}, roles: [{name: Worker, ` + torch + `}]}`,
+			want: []string{`spec.pytorch.rendezvous.host: Invalid value: "a b": must be the name or the address of a host: ` +
+				`write it as etcd.storage.svc, with the port in its own field, or leave it out for the first worker`},
+		},
+		"a rendezvous at a host with a port": {
+			job: `spec: {framework: PyTorch, pytorch: {rendezvous: {host: "etcd:2379"}}, roles: [{name: Worker, ` + torch + `}]}`,
+			want: []string{`spec.pytorch.rendezvous.host: Invalid value: "etcd:2379": must be the name or the address of a host: ` +
+				`write it as etcd.storage.svc, with the port in its own field, or leave it out for the first worker`},
+		},
+		"a rendezvous at an address": {
+			job: `spec: {framework: PyTorch, pytorch: {rendezvous: {host: "[fd00::1]"}}, roles: [{name: Worker, ` + torch + `}]}`,
+		},
+		"a rendezvous at a name": {
+			job: `spec: {framework: PyTorch, pytorch: {rendezvous: {host: Etcd.storage.svc}}, roles: [{name: Worker, ` + torch + `}]}`,
+		},
+		"a rendezvous at what a variable says": {
+			job: `spec: {framework: PyTorch, pytorch: {rendezvous: {host: $(STORE)}}, roles: [{name: Worker, ` + torch + `}]}`,
+		},
 		"kubectl for ssh": {
 			job:  `spec: {framework: MPI, mpi: {kubectlImage: k}, roles: [{name: Launcher, ` + mpi + `}]}`,
 			want: []string{`spec.mpi.kubectlImage: Forbidden: is only for transport Exec: remove it or set transport`},

@@ -131,6 +131,10 @@ var trainingRules = map[string]struct {
 		kind: "MPIJob", spec: `{slotsPerWorker: -1, mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
 		field: "spec.slotsPerWorker", hub: "spec.mpi.slotsPerWorker",
 	},
+	"no slots": {
+		kind: "MPIJob", spec: `{slotsPerWorker: 0, mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
+		field: "spec.slotsPerWorker", hub: "spec.mpi.slotsPerWorker",
+	},
 	"an MPI that there is not": {
 		kind: "MPIJob", spec: `{mpiImplementation: LAM, mpiReplicaSpecs: {Launcher: {template: {spec: {containers: [{name: mpi, image: a}]}}}}}`,
 		field: "spec.mpiImplementation", hub: "spec.mpi.implementation",
@@ -206,6 +210,10 @@ func init() {
 		"spec.pytorchReplicaSpecs.Worker.replicas", "spec.elastic.replicas")
 	add("a rendezvous that there is not", "PyTorchJob", withPyTorch(`elasticPolicy: {rdzvBackend: gossip}`),
 		"spec.elasticPolicy.rdzvBackend", "spec.pytorch.rendezvous.backend")
+	add("workers that stand alone", "PyTorchJob", withPyTorch(`elasticPolicy: {standalone: true}`),
+		"spec.elasticPolicy.standalone", "spec.pytorch.rendezvous.mode")
+	add("a rendezvous at no host", "PyTorchJob", withPyTorch(`elasticPolicy: {rdzvHost: a b}`),
+		"spec.elasticPolicy.rdzvHost", "spec.pytorch.rendezvous.host")
 	for _, number := range []string{`"two"`, `"0"`, `"-1"`} {
 		add("processes by number "+number, "PyTorchJob", withPyTorch(`nprocPerNode: `+number), "spec.nprocPerNode", "spec.pytorch.processesPerNode")
 	}
