@@ -44,9 +44,11 @@ type TrainingJobList struct {
 }
 
 // TrainingJobSpec is what a training job shall be. Exactly one of the maps of
-// replica specs is set; it says which framework the job runs in.
+// replica specs is set; it says which framework the job runs in. The scale
+// subresource of a version has one path for all jobs, and writes the map of
+// PyTorch into jobs of other frameworks: the message tells of it.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.pytorchReplicaSpecs), has(self.tfReplicaSpecs), has(self.mpiReplicaSpecs), has(self.paddleReplicaSpecs), has(self.xgbReplicaSpecs), has(self.jaxReplicaSpecs)].exists_one(x, x)",message="exactly one of pytorchReplicaSpecs, tfReplicaSpecs, mpiReplicaSpecs, paddleReplicaSpecs, xgbReplicaSpecs and jaxReplicaSpecs must be set: it says which framework the job runs in"
+// +kubebuilder:validation:XValidation:rule="[has(self.pytorchReplicaSpecs), has(self.tfReplicaSpecs), has(self.mpiReplicaSpecs), has(self.paddleReplicaSpecs), has(self.xgbReplicaSpecs), has(self.jaxReplicaSpecs)].exists_one(x, x)",message="exactly one of pytorchReplicaSpecs, tfReplicaSpecs, mpiReplicaSpecs, paddleReplicaSpecs, xgbReplicaSpecs and jaxReplicaSpecs must be set: it says which framework the job runs in",messageExpression="has(self.pytorchReplicaSpecs) && size(self.pytorchReplicaSpecs) == 1 && 'Worker' in self.pytorchReplicaSpecs && !has(self.pytorchReplicaSpecs['Worker'].template) ? 'the scale subresource of v1alpha1 writes pytorchReplicaSpecs, and this job is of another framework: scale it in v1, as by kubectl scale trainingjobs.v1.penstock.dev' : 'exactly one of pytorchReplicaSpecs, tfReplicaSpecs, mpiReplicaSpecs, paddleReplicaSpecs, xgbReplicaSpecs and jaxReplicaSpecs must be set: it says which framework the job runs in'"
 // +kubebuilder:validation:XValidation:rule="!has(self.nprocPerNode) || !has(self.elasticPolicy) || !has(self.elasticPolicy.nProcPerNode)",fieldPath=".elasticPolicy.nProcPerNode",message="nProcPerNode is the older form of nprocPerNode: keep nprocPerNode only"
 type TrainingJobSpec struct {
 	// runPolicy bounds how long and how often the job runs.

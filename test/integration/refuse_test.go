@@ -105,6 +105,18 @@ var _ = Describe("what is refused", func() {
 		Expect(spec).NotTo(HaveKey("elastic"))
 	})
 
+	It("names the version that scales jobs of all frameworks", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		mustKubectl(ctx, `{"apiVersion":"penstock.dev/v1alpha1","kind":"TrainingJob","metadata":{"name":"hosts"},"spec":{"elasticPolicy":{"minReplicas":1,"maxReplicas":4},
+  "mpiReplicaSpecs":{"Launcher":{"template":{"spec":{"containers":[{"name":"mpi","image":"images.example/train:1"}]}}},
+  "Worker":{"template":{"spec":{"containers":[{"name":"mpi","image":"images.example/train:1"}]}}}}}}`, "apply", "-n", ns, "-f", "-")
+		out, err := kubectl(ctx, "", "scale", "-n", ns, "trainingjobs.v1alpha1.penstock.dev/hosts", "--replicas=3")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("scale it in v1, as by kubectl scale trainingjobs.v1.penstock.dev"))
+		mustKubectl(ctx, "", "scale", "-n", ns, "trainingjobs.v1.penstock.dev/hosts", "--replicas=3")
+		Expect(valueAt(get(ctx, "v1alpha1", "TrainingJob", ns, "hosts"), "spec", "mpiReplicaSpecs", "Worker", "replicas")).To(Equal(int64(3)))
+	})
+
 	It("does not change what cannot change", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)
 		mustKubectl(ctx, alphaJob("fixed"), "apply", "-n", ns, "-f", "-")
