@@ -15,6 +15,8 @@ import (
 const (
 	mpiConfigDir  = "/etc/mpi"
 	mpiKubectlDir = "/opt/kube"
+
+	sshKeys = "the ssh keys"
 )
 
 func validateMPI(spec *v1.TrainingJobSpec, specPath *field.Path) field.ErrorList {
@@ -58,16 +60,16 @@ func validateTransport(mpi v1.MPI, mpiPath *field.Path) field.ErrorList {
 // validateInjected finds what has the name or the place of something that the
 // job's pods are given: Kubernetes would refuse the pod for having both.
 func validateInjected(mpi v1.MPI, role *v1.Role, podPath *field.Path) field.ErrorList {
-	volumes, dirs := map[string]string{}, map[string]bool{}
+	volumes, dirs := map[string]string{}, map[string]string{}
 	inject := func(name, dir, what string) {
-		volumes[name], dirs[dir] = what, true
+		volumes[name], dirs[dir] = what, what
 	}
 	if role.Name == v1.RoleLauncher {
 		inject("mpi-job-config", mpiConfigDir, "the list of hosts")
 	}
 	switch {
 	case mpi.Transport != v1.MPIExec:
-		inject("ssh-auth", mpi.SSHAuthMountPath, "the ssh keys")
+		inject("ssh-auth", mpi.SSHAuthMountPath, sshKeys)
 	case mpi.KubectlImage != "" && role.Name == v1.RoleLauncher:
 		inject("mpi-job-kubectl", mpiKubectlDir, "kubectl")
 	}
@@ -84,9 +86,13 @@ func validateInjected(mpi v1.MPI, role *v1.Role, podPath *field.Path) field.Erro
 			continue
 		}
 		for j, mount := range pod.Containers[i].VolumeMounts {
-			if dirs[strings.TrimSuffix(mount.MountPath, "/")] {
+			if what := dirs[strings.TrimSuffix(mount.MountPath, "/")]; what != "" {
+				fix := "mount yours elsewhere"
+				if what == sshKeys {
+					fix += ", or set sshAuthMountPath"
+				}
 				errs = append(errs, field.Invalid(podPath.Child("containers").Index(i).Child("volumeMounts").Index(j).Child("mountPath"), mount.MountPath,
-					"is where an MPI job mounts what it needs: mount yours elsewhere, or set mpi.sshAuthMountPath"))
+					"is where an MPI job mounts "+what+": "+fix))
 			}
 		}
 	}

@@ -43,7 +43,7 @@ func validateRoles(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
 
 func duplicateRole(path *field.Path, name, earlier v1.RoleName) *field.Error {
 	fault := field.Duplicate(path.Child("name"), name)
-	fault.Detail = fmt.Sprintf("is the same role as %s, and both make pods of the same names: join the two under %s", earlier, earlier)
+	fault.Detail = fmt.Sprintf("stands twice, as names that differ only in case are one: both make pods of the same names; join the two under %s", earlier)
 	return fault
 }
 

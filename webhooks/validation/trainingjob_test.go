@@ -124,8 +124,8 @@ func TestValidateTrainingJob(t *testing.T) {
   containers: [{name: log, image: b, volumeMounts: [{name: v, mountPath: /etc/mpi}]}, {name: mpi, image: a, volumeMounts: [{name: v, mountPath: /etc/mpi/}, {name: v, mountPath: /root/.ssh}]}]}}}]}`,
 			want: []string{
 				`spec.roles[0].template.spec.volumes[0].name: Invalid value: "ssh-auth": is the volume that holds the ssh keys in every MPI job: rename yours`,
-				`spec.roles[0].template.spec.containers[1].volumeMounts[0].mountPath: Invalid value: "/etc/mpi/": is where an MPI job mounts what it needs: mount yours elsewhere, or set mpi.sshAuthMountPath`,
-				`spec.roles[0].template.spec.containers[1].volumeMounts[1].mountPath: Invalid value: "/root/.ssh": is where an MPI job mounts what it needs: mount yours elsewhere, or set mpi.sshAuthMountPath`,
+				`spec.roles[0].template.spec.containers[1].volumeMounts[0].mountPath: Invalid value: "/etc/mpi/": is where an MPI job mounts the list of hosts: mount yours elsewhere`,
+				`spec.roles[0].template.spec.containers[1].volumeMounts[1].mountPath: Invalid value: "/root/.ssh": is where an MPI job mounts the ssh keys: mount yours elsewhere, or set sshAuthMountPath`,
 			},
 		},
 		"a volume of that name where the keys are not needed": {
@@ -148,8 +148,8 @@ func TestValidateTrainingJob(t *testing.T) {
 		},
 		"one role twice": {
 			job: `spec: {framework: PyTorch, roles: [{name: Worker, ` + torch + `}, {name: worker, replicas: 2, ` + torch + `}]}`,
-			want: []string{`spec.roles[1].name: Duplicate value: "Worker": is the same role as Worker, ` +
-				`and both make pods of the same names: join the two under Worker`},
+			want: []string{`spec.roles[1].name: Duplicate value: "Worker": stands twice, ` +
+				`as names that differ only in case are one: both make pods of the same names; join the two under Worker`},
 		},
 		"a chief beside a master": {
 			job: `spec: {framework: TensorFlow, roles: [{name: Chief, ` + tensor + `}, {name: Master, ` + tensor + `}]}`,
