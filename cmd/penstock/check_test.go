@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 		"null-role":             {args: []string{"-f", "null-role.yaml"}, want: 1},
 		"multi-framework":       {args: []string{"-f", "multi-framework.yaml"}, want: 1},
 		"forged-annotation":     {args: []string{"-f", "forged.yaml"}, want: 1},
-		"update-tolerated":      {args: []string{"-f", "update-tolerated.yaml", "--old", "stored.yaml"}},
+		"update-tolerated":      {args: []string{"-f", "update-tolerated.yaml", "--old", "stored-suspended.yaml"}},
 		"update-refused-json":   {args: []string{"-f", "update-refused.yaml", "--old", "stored.yaml", "-o", "json"}, want: 1},
 		"update-of-nothing":     {args: []string{"-f", "good.yaml", "--old", "stored.yaml"}, want: 2},
 		"update-keeps-v1-field": {args: []string{"-f", "kept.yaml", "--old", "kept-stored.yaml"}, want: 1},

@@ -9,12 +9,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/penstock-dev/penstock/cmd/penstock/migrate"
 )
@@ -79,6 +81,8 @@ func (migrateError) Unwrap() error { return migrateFailed }
 func (o *migrateOptions) run(ctx context.Context, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
+	// What is to be said is said on standard output.
+	log.SetLogger(logr.Discard())
 	cluster, err := o.connect()
 	if err != nil {
 		return migrateError{err}
