@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -41,7 +43,7 @@ func validatePodsUpdate(old *v1.TrainingJob, spec *v1.TrainingJobSpec, path *fie
 	switch {
 	case isFinished(old):
 		k.until = onceFinished
-	case isSuspended(&old.Spec) || isSuspended(spec):
+	case isSuspended(&old.Spec) || isSuspended(spec) || isInvalid(old):
 		return nil
 	}
 	k.keepRestart(&old.Spec, spec, path)
@@ -56,6 +58,13 @@ func validatePodsUpdate(old *v1.TrainingJob, spec *v1.TrainingJobSpec, path *fie
 
 func isFinished(job *v1.TrainingJob) bool {
 	return job.Status.Phase == v1.PhaseSucceeded || job.Status.Phase == v1.PhaseFailed
+}
+
+// isInvalid says whether nothing is made of a job, since it was stored although
+// its spec is invalid: whoever mends it has to change it.
+func isInvalid(job *v1.TrainingJob) bool {
+	condition := meta.FindStatusCondition(job.Status.Conditions, v1.InvalidCondition)
+	return condition != nil && condition.Status == metav1.ConditionTrue && condition.Reason == v1.InvalidSpecReason
 }
 
 func (k *keeper) keepRoles(old, spec *v1.TrainingJobSpec, path *field.Path) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/webhooks/validation"
@@ -162,10 +163,10 @@ func TestPodsOfOneKind(t *testing.T) {
 			if edited == tc.job {
 				t.Fatal("the edit changes nothing")
 			}
-			check := func(what, old, spec string, phase v1.Phase, until string, want []string) {
+			check := func(what, old, spec string, phase v1.Phase, until string, want []string, conditions ...metav1.Condition) {
 				t.Helper()
 				stored := jobOf(t, "spec: "+old)
-				stored.Status.Phase = phase
+				stored.Status.Phase, stored.Status.Conditions = phase, conditions
 				var got []string
 				for _, err := range validation.ValidateTrainingJob(stored, jobOf(t, "spec: "+spec)) {
 					got = append(got, err.Field)
@@ -181,6 +182,10 @@ func TestPodsOfOneKind(t *testing.T) {
 			check("as it is suspended", tc.job, suspend(edited), v1.PhaseRunning, "", nil)
 			check("while it is suspended", suspend(tc.job), suspend(edited), v1.PhaseSuspended, "", nil)
 			check("as it is resumed", suspend(tc.job), edited, v1.PhaseSuspended, "", nil)
+			check("of one that was stored although it is invalid", tc.job, edited, v1.PhasePending, "", nil,
+				metav1.Condition{Type: v1.InvalidCondition, Status: metav1.ConditionTrue, Reason: v1.InvalidSpecReason})
+			check("of one whose pods are forbidden", tc.job, edited, v1.PhaseRunning, running, tc.want,
+				metav1.Condition{Type: v1.InvalidCondition, Status: metav1.ConditionTrue, Reason: v1.ChildForbiddenReason})
 			check("of one that has succeeded", tc.job, edited, v1.PhaseSucceeded, finished, tc.want)
 			check("of one that has failed, and is suspended", suspend(tc.job), suspend(edited), v1.PhaseFailed, finished, tc.want)
 		})
