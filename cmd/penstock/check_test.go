@@ -84,15 +84,7 @@ func TestCheck(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(checkDir)
-			var stdin []byte
-			if tc.stdin != "" {
-				text, err := os.ReadFile(tc.stdin)
-				if err != nil {
-					t.Fatal(err)
-				}
-				stdin = text
-			}
-			got, code := runCheck(t, stdin, tc.args...)
+			got, code := runCheck(t, readStdin(t, tc.stdin), tc.args...)
 			if code != tc.want {
 				t.Errorf("exit code %d, want %d", code, tc.want)
 			}

@@ -48,17 +48,37 @@ func TestUnknownCommand(t *testing.T) {
 // runCommand gives what penstock writes, with its errors as main writes them.
 func runCommand(t *testing.T, stdin []byte, args ...string) (string, exitCode) {
 	t.Helper()
+	stdout, stderr, code := runStreams(t, stdin, args...)
+	if extensionOf(args) != "txt" {
+		return stdout, code
+	}
+	return stdout + stderr, code
+}
+
+// runStreams is runCommand with the two streams apart.
+func runStreams(t *testing.T, stdin []byte, args ...string) (stdout, stderr string, code exitCode) {
+	t.Helper()
 	var out, errs bytes.Buffer
 	root := newRootCommand()
 	root.SetArgs(append([]string{}, args...))
 	root.SetIn(bytes.NewReader(stdin))
 	root.SetOut(&out)
 	root.SetErr(&errs)
-	code := exitStatus(root.ExecuteContext(t.Context()), &errs)
-	if extensionOf(args) != "txt" {
-		return out.String(), code
+	code = exitStatus(root.ExecuteContext(t.Context()), &errs)
+	return out.String(), errs.String(), code
+}
+
+// readStdin gives what a case has on standard input; nothing without a file.
+func readStdin(t *testing.T, file string) []byte {
+	t.Helper()
+	if file == "" {
+		return nil
 	}
-	return out.String() + errs.String(), code
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // extensionOf is how a file is called that holds what -o asks for.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -42,15 +40,7 @@ func TestConvert(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(convertDir)
-			var stdin []byte
-			if tc.stdin != "" {
-				text, err := os.ReadFile(tc.stdin)
-				if err != nil {
-					t.Fatal(err)
-				}
-				stdin = text
-			}
-			out, errs, code := runConvert(t, stdin, tc.args...)
+			out, errs, code := runConvert(t, readStdin(t, tc.stdin), tc.args...)
 			if code != tc.want {
 				t.Errorf("exit code %d, want %d", code, tc.want)
 			}
@@ -61,15 +51,7 @@ func TestConvert(t *testing.T) {
 
 func runConvert(t *testing.T, stdin []byte, args ...string) (stdout, stderr string, code exitCode) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	cmd := newConvertCommand()
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.SetArgs(append([]string{}, args...))
-	cmd.SetIn(bytes.NewReader(stdin))
-	cmd.SetOut(&out)
-	cmd.SetErr(&errs)
-	code = exitStatus(cmd.ExecuteContext(t.Context()), &errs)
-	return out.String(), errs.String(), code
+	return runStreams(t, stdin, append([]string{"convert"}, args...)...)
 }
 
 // What was converted is judged as what it was made of, and converts there and

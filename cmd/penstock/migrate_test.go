@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,15 +21,9 @@ func TestMigrateUsage(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(filepath.Join("testdata", "migrate"))
-			var out, errs bytes.Buffer
-			cmd := newMigrateCommand()
-			cmd.SilenceUsage, cmd.SilenceErrors = true, true
-			cmd.SetArgs(tc.args)
-			cmd.SetOut(&out)
-			cmd.SetErr(&errs)
-			code := exitStatus(cmd.ExecuteContext(t.Context()), &errs)
-			if code != 2 || !strings.Contains(errs.String(), tc.want) {
-				t.Errorf("exit code %d, %q, want 2 and %q", code, errs.String(), tc.want)
+			_, stderr, code := runStreams(t, nil, append([]string{"migrate"}, tc.args...)...)
+			if code != 2 || !strings.Contains(stderr, tc.want) {
+				t.Errorf("exit code %d, %q, want 2 and %q", code, stderr, tc.want)
 			}
 		})
 	}

@@ -15,9 +15,11 @@
 //   - stored.go: how stored objects are judged, and which kinds;
 //   - audit.go: the leader judges stored objects as they and the policies change;
 //     auditwatch.go, each as it changes, auditscan.go, all of a kind or a namespace
-//     again; auditcontent.go, whether there is anything to judge. The pure
-//     auditresults.go keeps what came of it, auditstatus.go puts it together for
-//     the status of policies and for metrics, auditpublish.go decides when;
+//     again; audittriggers.go, what else has them judged again; auditcontent.go,
+//     whether there is anything to judge. The pure auditobject.go sorts what is
+//     said of one object, auditresults.go keeps that of all, auditstatus.go puts it
+//     together for the status of policies and for metrics, auditpublish.go decides
+//     when;
 //   - report.go, reporter.go: reports on the objects, and keeping them up;
 //   - status.go: the leader writes into each policy what became of it.
 //

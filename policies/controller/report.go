@@ -72,11 +72,12 @@ func reportName(object *auditedObject) string { return "penstock-" + string(obje
 // being owned by it.
 func (a *reportAPI) reportOn(object *auditedObject, now time.Time) *unstructured.Unstructured {
 	results := make([]any, 0, len(object.results))
+	var stamped []map[string]any
 	summary := map[string]any{"pass": int64(0), reportFail: int64(0), reportWarn: int64(0), reportError: int64(0), reportSkip: int64(0)}
 	for _, one := range object.results {
 		for _, result := range one.reported() {
 			if len(results) < maxReportResults {
-				results = append(results, result)
+				results, stamped = append(results, result), append(stamped, result)
 				kind, _ := result["result"].(string)
 				count, _ := summary[kind].(int64)
 				summary[kind] = count + 1
@@ -84,13 +85,11 @@ func (a *reportAPI) reportOn(object *auditedObject, now time.Time) *unstructured
 		}
 	}
 	apiVersion, kind := object.kind.ToAPIVersionAndKind()
-	content := map[string]any{
-		"scope":   map[string]any{"apiVersion": apiVersion, "kind": kind, "name": object.name, "uid": string(object.uid)},
-		"results": results, "summary": summary,
-	}
+	scope := map[string]any{"apiVersion": apiVersion, "kind": kind, "name": object.name, "uid": string(object.uid)}
 	if object.namespace != "" {
-		content["scope"].(map[string]any)["namespace"] = object.namespace //nolint:forcetypeassert // It is above.
+		scope["namespace"] = object.namespace
 	}
+	content := map[string]any{"scope": scope, "results": results, "summary": summary}
 	if a.source {
 		content["source"] = reportSource
 	}
@@ -98,8 +97,8 @@ func (a *reportAPI) reportOn(object *auditedObject, now time.Time) *unstructured
 	raw, _ := json.Marshal(content)
 	sum := sha256.Sum256(raw)
 	stamp := map[string]any{"seconds": now.Unix(), "nanos": int64(0)}
-	for _, result := range results {
-		result.(map[string]any)["timestamp"] = stamp //nolint:forcetypeassert // They are above.
+	for _, result := range stamped {
+		result["timestamp"] = stamp
 	}
 	report := &unstructured.Unstructured{Object: content}
 	report.SetGroupVersionKind(a.version.WithKind(a.kindFor(object.namespace).kind))

@@ -96,7 +96,7 @@ var _ = Describe("the inventory of a policy", Serial, func() {
 			}
 		}
 		Eventually(preview(policy)).WithContext(ctx).Should(MatchRegexp(
-			`Warning: preview: could not be evaluated for \d+ of .*: the objects of kind Namespace \(v1\) that it reads are not synced yet`))
+			`Warning: preview: could not be evaluated for \d+ of \d+ stored objects: the objects of kind Namespace \(v1\) that it reads are not synced yet`))
 		mustKubectl(ctx, policy, "apply", "-f", "-")
 		awaitReason(ctx, v1.WorkloadPolicyInventorySyncedReason)
 		Eventually(preview(strings.Replace(policy, "action: Audit", "action: Deny", 1))).WithContext(ctx).Should(And(
