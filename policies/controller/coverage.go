@@ -17,6 +17,9 @@ type Coverage struct {
 	Dynamic bool
 	// Absent are kinds, as Kind.group, that the cluster does not serve.
 	Absent []string
+	// Awaited tells that upstream kinds which the policy judges as well are not
+	// served. They are no lack, and may come.
+	Awaited bool
 	// Exclusions are what is never asked about, although the policy matches it.
 	Exclusions []v1.PolicyExclusion
 }

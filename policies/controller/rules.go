@@ -335,6 +335,7 @@ func (c *collection) addUpstream(kind schema.GroupKind, subresources []string) {
 		mapping, err := c.mapper.RESTMapping(upstream.GroupKind(), upstream.Version)
 		switch {
 		case meta.IsNoMatchError(err):
+			c.coverage.Awaited = true
 			continue
 		case err != nil:
 			c.err = fmt.Errorf("failed to find the resource of %s: %w", upstream.GroupKind(), err)

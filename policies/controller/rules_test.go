@@ -103,6 +103,8 @@ func TestRules(t *testing.T) {
 		want     []string
 		// absent and exclusions are of the first policy, but for namespaces.
 		absent, exclusions []string
+		// awaited tells that the first policy waits for upstream kinds.
+		awaited bool
 	}{
 		"our own kinds have webhooks": {policies: []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind))}},
 		"each entry is one webhook": {
@@ -146,7 +148,8 @@ func TestRules(t *testing.T) {
 			policies: []*v1.WorkloadPolicy{matching("a", on("example.com", "Widget"))},
 			absent:   []string{"Widget.example.com"},
 		},
-		"upstream kinds that are served are asked about": {
+		"upstream kinds that are served are asked about, others waited for": {
+			awaited:  true,
 			policies: []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind), upstream)},
 			want: []string{
 				"fail Fail /judge/fail", "  [CREATE UPDATE] [kubeflow.org] [v1] [pytorchjobs]", "  [CREATE UPDATE] [kubeflow.org] [v2beta1] [mpijobs]",
@@ -175,6 +178,9 @@ func TestRules(t *testing.T) {
 				t.Errorf("the order of policies matters:\n%s", diff)
 			}
 			coverage := coverages[tc.policies[len(tc.policies)-1].Name]
+			if coverage.Awaited != tc.awaited {
+				t.Errorf("awaited %t, want %t", coverage.Awaited, tc.awaited)
+			}
 			if diff := cmp.Diff(tc.absent, coverage.Absent); diff != "" {
 				t.Errorf("absent (-want +got):\n%s", diff)
 			}

@@ -97,7 +97,7 @@ func (c *configurer) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	case !confirmed:
 		return reconcile.Result{RequeueAfter: probeRetry}, nil
-	case slices.ContainsFunc(slices.Collect(maps.Values(coverages)), func(one Coverage) bool { return len(one.Absent) > 0 }):
+	case slices.ContainsFunc(slices.Collect(maps.Values(coverages)), func(one Coverage) bool { return one.Awaited || len(one.Absent) > 0 }):
 		return reconcile.Result{RequeueAfter: servedRetry}, nil
 	default:
 		return reconcile.Result{RequeueAfter: rulesPeriod}, nil

@@ -184,6 +184,18 @@ var _ = Describe("a policy on any kind", Serial, func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
+	It("judges upstream kinds that are installed later, whatever else happens", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		mustKubectl(ctx, upstreamDefinition, "create", "-f", "-")
+		DeferCleanup(func(ctx context.Context) { mustKubectl(ctx, "", "delete", "crd", "pytorchjobs.kubeflow.org") })
+		job := strings.NewReplacer("penstock.dev/v1alpha1", "kubeflow.org/v1", "TrainingJob", "PyTorchJob", "gpu: 8", "gpu: 9")
+		Eventually(func(g Gomega, ctx context.Context) {
+			out, err := kubectl(ctx, job.Replace(alphaJob("nine")), "create", "-n", ns, "--dry-run=server", "-f", "-")
+			g.Expect(err).To(HaveOccurred(), out)
+			g.Expect(out).To(ContainSubstring("asks for 9 GPUs"))
+		}).WithContext(ctx).WithTimeout(servedWithin).Should(Succeed())
+	})
+
 	It("does not keep the cluster from starting while nobody answers", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)
 		applyPolicy(ctx, anyPolicy("closed", "[{group: '*', kinds: ['*']}]", `  matchConditions: [{name: all, expression: "true"}]`), "closed", "True Enforced")
