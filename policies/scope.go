@@ -7,14 +7,17 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
 // An Entry names the policies that the API server asks for by one webhook:
-// those with the same failure policy and the same match conditions, which the
-// API server evaluates before it asks. It is made of lower-case letters, digits
-// and dashes, at most 16 of them.
+// those with the same failure policy, the same match conditions and, if they
+// fail closed, the same selector of namespaces. The API server evaluates both
+// before it asks, so while no Penstock answers, only what is selected is
+// refused. It is made of lower-case letters, digits and dashes, at most 16 of
+// them.
 type Entry string
 
 // Entries of policies without match conditions.
@@ -23,23 +26,58 @@ const (
 	EntryIgnore Entry = "ignore"
 )
 
+// selecting begins the entries that have a selector and no match conditions.
+const selecting = EntryFail + "-in-"
+
 // EntryOf returns the entry of a policy.
 func EntryOf(spec *v1.WorkloadPolicySpec) Entry {
 	plain := EntryFail
 	if spec.FailurePolicy == v1.FailurePolicyIgnore {
 		plain = EntryIgnore
 	}
-	if len(spec.MatchConditions) == 0 {
+	selector := EntrySelector(spec)
+	switch {
+	case len(spec.MatchConditions) > 0 && selector != nil:
+		return plain + "-" + hashed(spec.MatchConditions, selector)
+	case len(spec.MatchConditions) > 0:
+		return plain + "-" + hashed(spec.MatchConditions)
+	case selector != nil:
+		return selecting + hashed(selector)
+	default:
 		return plain
 	}
-	// Conditions are made of strings, which encode always.
-	raw, _ := json.Marshal(spec.MatchConditions)
-	sum := sha256.Sum256(raw)
-	return plain + "-" + Entry(hex.EncodeToString(sum[:4]))
+}
+
+// EntrySelector returns the selector of namespaces that the API server evaluates
+// before it asks for a policy, nil if it asks in all namespaces: of a policy that
+// fails open, nothing is refused while nobody answers. One that is invalid
+// selects everything, as it does in the engine.
+func EntrySelector(spec *v1.WorkloadPolicySpec) *metav1.LabelSelector {
+	if spec.FailurePolicy == v1.FailurePolicyIgnore {
+		return nil
+	}
+	from := spec.Match.NamespaceSelector
+	if compiled, faults := selector(from, nil); len(faults) > 0 || compiled.Empty() {
+		return nil
+	}
+	return from
+}
+
+// hashed is what identifies parts of a policy, which are made of strings and
+// encode always.
+func hashed(parts ...any) Entry {
+	sum := sha256.New()
+	for _, part := range parts {
+		raw, _ := json.Marshal(part)
+		sum.Write(raw)
+	}
+	return Entry(hex.EncodeToString(sum.Sum(nil)[:4]))
 }
 
 // Conditional reports whether the policies of the entry have match conditions.
-func (e Entry) Conditional() bool { return strings.Contains(string(e), "-") }
+func (e Entry) Conditional() bool {
+	return strings.Contains(string(e), "-") && !strings.HasPrefix(string(e), string(selecting))
+}
 
 // FailurePolicy is that of the entry's policies.
 func (e Entry) FailurePolicy() v1.PolicyFailurePolicy {

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -69,6 +70,9 @@ type GateOptions struct {
 	// SystemNamespaces are those that the operator has named as never to be
 	// behind Penstock.
 	SystemNamespaces []string
+	// Unasked are, offline, the namespaces that the API server asks no entry
+	// about.
+	Unasked []string
 }
 
 // A kind is how the requests for one kind are defaulted and judged. Objects
@@ -103,7 +107,7 @@ func NewGate(options GateOptions) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	workloadPolicies, err := newWorkloadPolicies(!options.Offline && len(options.SystemNamespaces) == 0)
+	workloadPolicies, err := newWorkloadPolicies(len(options.SystemNamespaces) == 0)
 	if err != nil {
 		return nil, err
 	}
@@ -240,6 +244,12 @@ func (g *Gate) policyRequest(ctx context.Context, request *admissionv1.Admission
 		if request.Namespace == "" {
 			return nil, nil
 		}
+		if isNamespace(request) && request.SubResource == "" && request.Operation != admissionv1.Delete {
+			// Its labels are those that are being written, as for the API server.
+			var written metav1.PartialObjectMetadata
+			err := json.Unmarshal(request.Object.Raw, &written)
+			return written.Labels, err
+		}
 		labels, err := g.Cluster.NamespaceLabels(ctx, request.Namespace)
 		if err != nil {
 			return nil, fmt.Errorf("failed to read namespace %s: %w", request.Namespace, err)
@@ -254,6 +264,12 @@ func (g *Gate) policyRequest(ctx context.Context, request *admissionv1.Admission
 
 func (g *Gate) userKnown(request *admissionv1.AdmissionRequest) bool {
 	return !g.Offline || request.UserInfo.Username != ""
+}
+
+// isNamespace reports whether the request is for a Namespace, which is then the
+// request's namespace as well.
+func isNamespace(request *admissionv1.AdmissionRequest) bool {
+	return request.Resource.Group == "" && request.Resource.Resource == "namespaces"
 }
 
 func groupKind(request *admissionv1.AdmissionRequest) schema.GroupKind {

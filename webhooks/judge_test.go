@@ -35,6 +35,18 @@ func operations(names ...v1.PolicyOperation) func(*v1.WorkloadPolicySpec) {
 	return func(spec *v1.WorkloadPolicySpec) { spec.Match.Operations = names }
 }
 
+// selecting is of the namespaces with a label, and fails open.
+func selecting(gpus string) func(*v1.WorkloadPolicySpec) {
+	return func(spec *v1.WorkloadPolicySpec) {
+		spec.FailurePolicy = v1.FailurePolicyIgnore
+		spec.Match.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"gpus": gpus}}
+	}
+}
+
+func inNamespace(name string) mod {
+	return func(request *admissionv1.AdmissionRequest) { request.Namespace = name }
+}
+
 func when(expression string) func(*v1.WorkloadPolicySpec) {
 	return func(spec *v1.WorkloadPolicySpec) {
 		spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "when", Expression: expression}}
@@ -86,6 +98,13 @@ func TestJudgeAnyKind(t *testing.T) {
 		"a kind that a policy names": {
 			policies: []*v1.WorkloadPolicy{policyOn("p", "", "Pod", named)}, object: pod, mods: []mod{asPod, pods}, entry: policies.EntryFail,
 			want: []string{"spec.nodeName: CREATE a (policy p)"},
+		},
+		"a namespace has the labels that are written": {
+			policies: []*v1.WorkloadPolicy{policyOn("p", "", "Namespace", named, selecting("team")), policyOn("q", "", "Namespace", named, selecting("lab"))},
+			object:   "{apiVersion: v1, kind: Namespace, metadata: {name: made, labels: {gpus: team}}}",
+			mods:     []mod{as("", "v1", "Namespace"), of("", "namespaces", ""), inNamespace("made")},
+			entry:    policies.EntryIgnore,
+			want:     []string{"spec.nodeName: CREATE made (policy p)"},
 		},
 		"a kind that none names": {
 			policies: []*v1.WorkloadPolicy{policyOn("p", "", "Node", named)}, object: pod, mods: []mod{asPod, pods}, entry: policies.EntryFail,
@@ -225,6 +244,14 @@ func TestPoliciesThatBarPods(t *testing.T) {
 		"deletions":                {spec: `{match: {resources: [{kinds: [Pod]}], operations: [DELETE]}, ` + rego + `}`},
 		"open when it fails":       {spec: `{failurePolicy: Ignore, match: {resources: [{kinds: [Pod]}]}, ` + rego + `}`},
 		"under a condition":        {spec: `{matchConditions: [{name: a, expression: "true"}], match: {resources: [{kinds: [Pod]}]}, ` + rego + `}`},
+		"where a label is":         {spec: `{match: {namespaceSelector: {matchLabels: {gpus: "yes"}}, resources: [{kinds: [Pod]}]}, ` + rego + `}`},
+		"where a label has to be":  {spec: `{match: {namespaceSelector: {matchExpressions: [{key: gpus, operator: Exists}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`},
+		"in namespaces by name":    {spec: `{match: {namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [team]}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`},
+		"all namespaces but some":  {spec: `{match: {namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [cni]}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`},
+		"where no label is":        {spec: `{match: {namespaceSelector: {matchExpressions: [{key: exempt, operator: DoesNotExist}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
+		"where a label is another": {spec: `{match: {namespaceSelector: {matchExpressions: [{key: tier, operator: NotIn, values: [system]}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
+		"wherever":                 {spec: `{match: {namespaceSelector: {}, resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
+		"but for excluded ones":    {spec: `{match: {exclude: {namespaces: [cni]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
 		"a Pod of somebody else's": {spec: `{match: {resources: [{group: example.com, kinds: [Pod]}]}, ` + rego + `}`},
 	}
 	unnamed, named := onlineOptions(t), onlineOptions(t)

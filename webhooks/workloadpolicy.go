@@ -4,6 +4,9 @@ import (
 	"errors"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -68,7 +71,7 @@ func validateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 // start, on which Penstock may depend.
 func barsPods(policy *v1.WorkloadPolicy) field.ErrorList {
 	spec := &policy.Spec
-	if spec.FailurePolicy == v1.FailurePolicyIgnore || len(spec.MatchConditions) > 0 || !creates(&spec.Match) {
+	if spec.FailurePolicy == v1.FailurePolicyIgnore || len(spec.MatchConditions) > 0 || !creates(&spec.Match) || sparesSystem(spec) {
 		return nil
 	}
 	for _, resources := range spec.Match.Resources {
@@ -77,10 +80,29 @@ func barsPods(policy *v1.WorkloadPolicy) field.ErrorList {
 		if itself && core && (slices.Contains(resources.Kinds, "Pod") || slices.Contains(resources.Kinds, "*")) {
 			return field.ErrorList{field.Required(field.NewPath("spec", "matchConditions"),
 				"a policy on pods that fails closed needs a condition that leaves the pods of the cluster's own start alone, such as one on the resources they ask for: "+
-					"add one, set failurePolicy to Ignore, or have the operator name the system namespaces (--system-namespaces)")}
+					"add one, select the namespaces of workloads by a label they have (match.namespaceSelector), set failurePolicy to Ignore, "+
+					"or have the operator name the system namespaces (--system-namespaces)")}
 		}
 	}
 	return nil
+}
+
+// sparesSystem reports whether the policy selects namespaces in such a way that
+// those of the cluster's own start are not among them: by a label that must be
+// there, or by leaving out namespaces by name.
+func sparesSystem(spec *v1.WorkloadPolicySpec) bool {
+	from := policies.EntrySelector(spec)
+	if from == nil {
+		return false
+	}
+	if slices.ContainsFunc(from.MatchExpressions, func(one metav1.LabelSelectorRequirement) bool {
+		return one.Key == corev1.LabelMetadataName && one.Operator == metav1.LabelSelectorOpNotIn
+	}) {
+		return true
+	}
+	selector, err := metav1.LabelSelectorAsSelector(from)
+	// No namespace has such a name, and so none that the policy names.
+	return err == nil && !selector.Matches(labels.Set{corev1.LabelMetadataName: "*"})
 }
 
 func creates(match *v1.PolicyMatch) bool {

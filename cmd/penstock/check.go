@@ -23,6 +23,13 @@ const (
 	checkUsage   exitCode = 2
 )
 
+// What the flag of that name of penstock manager says, for commands that say
+// offline what that manager would say.
+const (
+	systemNamespacesFlag  = "system-namespaces"
+	systemNamespacesUsage = "System namespaces that the cluster's manager was given by its flag of this name; none by default, as there."
+)
+
 // noPolicies is what --policies says to judge by invariants alone.
 const noPolicies = "none"
 
@@ -40,6 +47,8 @@ type checkOptions struct {
 	old            []string
 	output         string
 	explain        bool
+
+	systemNamespaces []string
 }
 
 func newCheckCommand() *cobra.Command {
@@ -81,6 +90,7 @@ one is refused, and 2 if the command line is wrong or an input cannot be read.`,
 	flags.StringArrayVar(&o.groups, "group", nil, "Group of the user, besides system:authenticated and those of service accounts; may be repeated.")
 	flags.StringVar(&o.now, "now", "", "Time to judge at, in RFC 3339; the present by default.")
 	flags.StringArrayVar(&o.old, "old", nil, "File or folder of objects as they are stored: an object of the same kind, namespace and name is judged as an update; may be repeated.")
+	flags.StringSliceVar(&o.systemNamespaces, systemNamespacesFlag, nil, systemNamespacesUsage)
 	flags.StringVarP(&o.output, "output", "o", "text", "Format of what is written: text, json, sarif or junit.")
 	flags.BoolVar(&o.explain, "explain", false, "Show for what policies find the line of the rule that found it, and the values it looked at.")
 	return cmd
@@ -154,7 +164,7 @@ func (o *checkOptions) write(w io.Writer, report check.Report, policies []*v1.Wo
 
 // options reads what the flags say of the cluster.
 func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
-	options := check.Options{Namespace: o.namespace, Now: time.Now(), Explain: o.explain}
+	options := check.Options{Namespace: o.namespace, SystemNamespaces: o.systemNamespaces, Now: time.Now(), Explain: o.explain}
 	var err error
 	switch {
 	case len(o.files) == 0:
@@ -215,7 +225,7 @@ func (o *checkOptions) loadPolicies(ctx context.Context) ([]*v1.WorkloadPolicy, 
 	if err != nil {
 		return nil, nil, err
 	}
-	loaded, err := check.Policies(ctx, objects)
+	loaded, err := check.Policies(ctx, objects, o.systemNamespaces)
 	return loaded, check.Sources(objects), err
 }
 
@@ -224,7 +234,7 @@ func libraryPolicies() ([]*v1.WorkloadPolicy, map[string]check.Source, error) {
 	loaded, err := library.Policies()
 	sources := map[string]check.Source{}
 	for _, policy := range loaded {
-		sources[policy.Name] = check.Source{File: "policies/library/" + policy.Name + "/policy.rego"}
+		sources[policy.Name] = check.Source{File: "policies/library/" + library.Folder(policy.Name) + "/policy.rego", Shipped: true}
 	}
 	return loaded, sources, err
 }

@@ -136,9 +136,48 @@ spec:
 	for now, want := range map[string]exitCode{
 		"2030-06-01T12:00:00Z": 0, "2031-06-01T11:59:59Z": 0, "2031-06-01T12:00:00Z": 1, "2031-06-01T12:00:01Z": 1,
 	} {
-		if out, got := runCheck(t, pod, "-f", "-", "--policies", policy, "--now", now); got != want {
+		if out, got := runCheck(t, pod, "-f", "-", "--policies", policy, "--now", now, "--system-namespaces", "cni"); got != want {
 			t.Errorf("at %s: exit code %d, want %d:\n%s", now, got, want, out)
 		}
+	}
+}
+
+// A policy that every pod would wait for is refused as in the cluster, where it
+// is judged and where it is to judge, unless the flag says what the manager's says.
+func TestCheckKnowsSystemNamespaces(t *testing.T) {
+	const spec = "spec:\n  match: {resources: [{kinds: [Pod]}]}\n  rego: \"package a\\nviolation contains \\\"no\\\"\"\n"
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("all-pods.yaml", []byte("apiVersion: penstock.dev/v1\nkind: WorkloadPolicy\nmetadata: {name: a}\n"+spec), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir("cases", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const cases = "name: a pod\nobject: {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: team}, spec: {containers: []}}\nexpect: deny\nviolations: [{message: 'no'}]\n" +
+		"---\nname: a pod of the network\nobject: {apiVersion: v1, kind: Pod, metadata: {name: a, namespace: cni}, spec: {containers: []}}\nunasked: true\nexpect: allow\n"
+	if err := os.WriteFile("cases/all-pods.yaml", []byte(cases), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pods := []byte("{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: team}, spec: {containers: []}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: cni}, spec: {containers: []}}\n")
+	for name, tc := range map[string]struct {
+		args   []string
+		stdin  []byte
+		refuse exitCode
+		named  string
+	}{
+		"judged":    {args: []string{"check", "-f", "all-pods.yaml"}, refuse: checkRefused, named: "1 object: 1 admitted"},
+		"judging":   {args: []string{"check", "-f", "-", "--policies", "all-pods.yaml"}, stdin: pods, refuse: checkUsage, named: "Pod cni/a not judged\n2 objects: 1 refused, 1 not judged"},
+		"is tested": {args: []string{"policy", "test", "."}, refuse: checkUsage, named: "2 tests: 2 passed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, code := runCommand(t, tc.stdin, tc.args...)
+			if code != tc.refuse || !strings.Contains(got, "spec.matchConditions: Required value: a policy on pods that fails closed") {
+				t.Errorf("exit code %d:\n%s", code, got)
+			}
+			if got, _ := runCommand(t, tc.stdin, append(tc.args, "--system-namespaces", "dns,cni")...); !strings.Contains(got, tc.named) {
+				t.Errorf("want %q in\n%s", tc.named, got)
+			}
+		})
 	}
 }
 

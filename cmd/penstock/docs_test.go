@@ -1,11 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
 )
 
 // TestDocumentedPolicyTest runs the example of docs/policies.md: its files, and
@@ -40,5 +43,77 @@ func TestDocumentedPolicyTest(t *testing.T) {
 	got, code := runCommand(t, nil, strings.Fields(command)...)
 	if code != 0 || strings.TrimSpace(got) != strings.TrimSpace(want) {
 		t.Errorf("exit code %d; penstock %s says\n%s\nand the docs\n%s", code, command, got, want)
+	}
+}
+
+// TestDocumentedPolicies holds every policy in the documentation to what a
+// cluster with the manager's own defaults holds it to, Rego included.
+func TestDocumentedPolicies(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, file := range append(files, "../../README.md") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range blocksOf(string(text)) {
+			for i, document := range regexp.MustCompile(`(?m)^---$`).Split(block, -1) {
+				if !regexp.MustCompile(`(?m)^kind: WorkloadPolicy$`).MatchString(document) {
+					continue
+				}
+				count++
+				path := filepath.Join(t.TempDir(), fmt.Sprintf("%d-%d.yaml", count, i))
+				if err := os.WriteFile(path, []byte(document), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if out, code := runCheck(t, nil, "-f", path, "--policies", noPolicies); code != 0 || !strings.Contains(out, " admitted\n") {
+					t.Errorf("%s has a policy that is refused:\n%s\n%s", file, document, out)
+				}
+			}
+		}
+	}
+	if mentioned := 3; count < mentioned {
+		t.Errorf("found %d policies in the documentation, want at least %d", count, mentioned)
+	}
+}
+
+// blocksOf gives the blocks of code of a text in Markdown: those in fences, and
+// those that are indented.
+func blocksOf(text string) []string {
+	var blocks []string
+	var block strings.Builder
+	var fence bool
+	finish := func() {
+		if block.Len() > 0 {
+			blocks = append(blocks, block.String())
+		}
+		block.Reset()
+	}
+	for line := range strings.Lines(text) {
+		switch code, indented := strings.CutPrefix(line, "    "); {
+		case strings.HasPrefix(line, "```"):
+			finish()
+			fence = !fence
+		case fence:
+			block.WriteString(line)
+		case indented:
+			block.WriteString(code)
+		case strings.TrimSpace(line) == "" && block.Len() > 0:
+			block.WriteString(line)
+		default:
+			finish()
+		}
+	}
+	finish()
+	return blocks
+}
+
+func TestBlocksOfDocumentation(t *testing.T) {
+	got := blocksOf("text\n\n    a: b\n\n      c: d\n\ntext\n\n```yaml\ne: f\n\ng: h\n```\ntext\n")
+	if diff := gocmp.Diff([]string{"a: b\n\n  c: d\n\n", "e: f\n\ng: h\n"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -20,6 +20,8 @@ type policyTestOptions struct {
 	threshold float64
 	verbose   bool
 	output    string
+
+	systemNamespaces []string
 }
 
 func newPolicyTestCommand() *cobra.Command {
@@ -62,12 +64,13 @@ the threshold, and 2 if something could not be read or run, or there is no test.
 	flags.BoolVar(&o.coverage, "coverage", false, "Say which lines of the policies were evaluated.")
 	flags.Float64Var(&o.threshold, "threshold", 0, "Fail if less than this percentage of all lines was evaluated; implies --coverage.")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "Show the tests that pass as well.")
+	flags.StringSliceVar(&o.systemNamespaces, systemNamespacesFlag, nil, systemNamespacesUsage)
 	flags.StringVarP(&o.output, "output", "o", "text", "Format of what is written: text, json or junit.")
 	return cmd
 }
 
 func (o *policyTestOptions) test(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
-	options := policy.TestOptions{Paths: paths, Coverage: o.coverage}
+	options := policy.TestOptions{Paths: paths, Coverage: o.coverage, SystemNamespaces: o.systemNamespaces}
 	switch {
 	case !slices.Contains([]string{"text", "json", "junit"}, o.output):
 		return checkError(fmt.Errorf("--output must be text, json or junit, not %q", o.output))

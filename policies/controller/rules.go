@@ -52,8 +52,8 @@ var neverGroups = map[string]string{
 	"admissionregistration.k8s.io": "they are the way out when a webhook is wrong",
 }
 
-// exempt returns why a resource is never behind Penstock, empty if it may be.
-func exempt(resource schema.GroupResource) string {
+// Exempt returns why a resource is never behind Penstock, empty if it may be.
+func Exempt(resource schema.GroupResource) string {
 	return cmp.Or(neverGroups[resource.Group], never[resource])
 }
 
@@ -116,7 +116,7 @@ func Rules(all []*v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) ([
 			id := policies.EntryOf(&policy.Spec)
 			entry := entries[id]
 			if entry == nil {
-				entry = &entryRules{conditions: policy.Spec.MatchConditions}
+				entry = &entryRules{conditions: policy.Spec.MatchConditions, selector: policies.EntrySelector(&policy.Spec)}
 				entries[id] = entry
 			}
 			entry.rules = append(entry.rules, collected.rules...)
@@ -137,8 +137,10 @@ func Rules(all []*v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) ([
 // entryRules are the rules of the policies of one entry.
 type entryRules struct {
 	conditions []admissionregistrationv1.MatchCondition
-	rules      []admissionregistrationv1.RuleWithOperations
-	wildcards  bool
+	// selector is that of the policies' namespaces; nil selects all.
+	selector  *metav1.LabelSelector
+	rules     []admissionregistrationv1.RuleWithOperations
+	wildcards bool
 }
 
 // Excluded lists the namespaces that are never behind Penstock for kinds outside
@@ -161,9 +163,12 @@ func (o RulesOptions) webhook(id policies.Entry, entry *entryRules) admissionreg
 	webhook := o.base(string(id)+".policies.penstock.dev", o.JudgePath+string(id), failurePolicy)
 	webhook.Rules = merged(entry.rules)
 	webhook.MatchConditions = conditions
-	webhook.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+	if entry.selector != nil {
+		webhook.NamespaceSelector = entry.selector.DeepCopy()
+	}
+	webhook.NamespaceSelector.MatchExpressions = append(webhook.NamespaceSelector.MatchExpressions, metav1.LabelSelectorRequirement{
 		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: o.Excluded(),
-	}}}
+	})
 	return webhook
 }
 
@@ -314,7 +319,7 @@ func (c *collection) addServed(kind schema.GroupKind, subresources []string) {
 		return
 	}
 	resource := mapping.Resource.GroupResource()
-	if reason := exempt(resource); reason != "" {
+	if reason := Exempt(resource); reason != "" {
 		c.coverage.Exclusions = append(c.coverage.Exclusions, v1.PolicyExclusion{Subject: "resource " + resource.String(), Reason: reason})
 		return
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -66,6 +68,12 @@ func with(condition string) func(*v1.WorkloadPolicySpec) {
 	}
 }
 
+func in(gpus string) func(*v1.WorkloadPolicySpec) {
+	return func(spec *v1.WorkloadPolicySpec) {
+		spec.Match.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"gpus": gpus}}
+	}
+}
+
 func ignoring(spec *v1.WorkloadPolicySpec) { spec.FailurePolicy = v1.FailurePolicyIgnore }
 
 func upstream(spec *v1.WorkloadPolicySpec) { spec.UpstreamKinds = v1.UpstreamKindsJudge }
@@ -81,13 +89,17 @@ var rulesOptions = RulesOptions{
 	},
 }
 
-// inShort is webhooks in lines: the name, conditions and rules of each.
+// inShort is webhooks in lines: the name, conditions, selected namespaces and
+// rules of each.
 func inShort(webhooks []admissionregistrationv1.ValidatingWebhook) []string {
 	var lines []string
 	for _, webhook := range webhooks {
 		line := fmt.Sprintf("%s %s %s", strings.TrimSuffix(webhook.Name, ".policies.penstock.dev"), *webhook.FailurePolicy, *webhook.ClientConfig.URL)
 		for _, condition := range webhook.MatchConditions {
 			line += " if " + condition.Name
+		}
+		if len(webhook.NamespaceSelector.MatchLabels) > 0 && webhook.ObjectSelector.MatchLabels == nil {
+			line += " in " + labels.FormatLabels(webhook.NamespaceSelector.MatchLabels)
 		}
 		lines = append(lines, line)
 		for _, rule := range webhook.Rules {
@@ -126,6 +138,22 @@ func TestRules(t *testing.T) {
 				"fail-1065c95e Fail /judge/fail-1065c95e if c", "  [CREATE UPDATE] [] [v1] [pods]",
 				"fail-d9244026 Fail /judge/fail-d9244026 if c", "  [CREATE UPDATE] [] [v1] [pods]",
 			},
+		},
+		"selectors of namespaces make entries of what fails closed": {
+			policies: []*v1.WorkloadPolicy{
+				matching("a", on("", "Pod"), in("team")), matching("b", on("batch", "Job"), in("team")), matching("c", on("", "Pod"), in("team"), with("true")),
+				matching("d", on("", "Pod"), in("lab")), matching("e", on("", "Pod"), in("team"), ignoring), matching("f", on(v1.GroupName, v1.TrainingJobKind), in("team")),
+			},
+			want: []string{
+				"fail-88f2750b Fail /judge/fail-88f2750b if c in gpus=team", "  [CREATE UPDATE] [] [v1] [pods]",
+				"fail-in-1de8edd3 Fail /judge/fail-in-1de8edd3 in gpus=team", "  [CREATE UPDATE] [] [v1] [pods]", "  [CREATE UPDATE] [batch] [v1] [jobs]",
+				"fail-in-6260a0a0 Fail /judge/fail-in-6260a0a0 in gpus=lab", "  [CREATE UPDATE] [] [v1] [pods]",
+				"ignore Ignore /judge/ignore", "  [CREATE UPDATE] [] [v1] [pods]",
+			},
+		},
+		"a selector that is invalid selects all": {
+			policies: []*v1.WorkloadPolicy{matching("a", on("", "Pod"), in("not a value"))},
+			want:     []string{"fail Fail /judge/fail", "  [CREATE UPDATE] [] [v1] [pods]"},
 		},
 		"conditions on our own kinds are the API server's to evaluate": {
 			policies: []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind, "", "scale"), with("true"))},
@@ -199,6 +227,36 @@ func TestRules(t *testing.T) {
 				t.Errorf("namespaces %v are excluded, want %v", namespaces, want)
 			}
 		})
+	}
+}
+
+// What a policy selects is narrowed by what is never behind Penstock, and stays
+// as it is in the policy.
+func TestRulesNarrowSelectors(t *testing.T) {
+	policy := matching("a", on("", "Pod"), in("team"))
+	before := policy.DeepCopy()
+	webhooks, _, err := Rules([]*v1.WorkloadPolicy{policy}, kinds, rulesOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(webhooks[0].NamespaceSelector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		labels labels.Set
+		want   bool
+	}{
+		"selected": {labels.Set{"kubernetes.io/metadata.name": "a", "gpus": "team"}, true},
+		"another":  {labels.Set{"kubernetes.io/metadata.name": "a"}, false},
+		"never":    {labels.Set{"kubernetes.io/metadata.name": "cni", "gpus": "team"}, false},
+	} {
+		if got := selector.Matches(tc.labels); got != tc.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	if diff := cmp.Diff(before, policy); diff != "" {
+		t.Errorf("the policy is changed:\n%s", diff)
 	}
 }
 

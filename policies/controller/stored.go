@@ -66,7 +66,7 @@ type judgement struct {
 func (s *Stored) judge(ctx context.Context, snapshot *policies.Snapshot, only map[string]bool, resource schema.GroupVersionResource, object *unstructured.Unstructured) []judgement {
 	written := object.GroupVersionKind()
 	own := written.Group == v1.GroupName
-	if object.GetDeletionTimestamp() != nil || exempt(resource.GroupResource()) != "" || (!own && slices.Contains(s.Excluded, object.GetNamespace())) {
+	if object.GetDeletionTimestamp() != nil || Exempt(resource.GroupResource()) != "" || (!own && slices.Contains(s.Excluded, namespaceOf(object))) {
 		return nil
 	}
 	found := []judgement{s.ask(ctx, snapshot, only, written, resource, object, own)}
@@ -81,7 +81,11 @@ func (s *Stored) judge(ctx context.Context, snapshot *policies.Snapshot, only ma
 func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, only map[string]bool, kind schema.GroupVersionKind, resource schema.GroupVersionResource,
 	object *unstructured.Unstructured, normal bool,
 ) judgement {
-	written, namespace := object.GroupVersionKind(), object.GetNamespace()
+	written, namespace := object.GroupVersionKind(), namespaceOf(object)
+	labels := func() (map[string]string, error) { return s.Labels(ctx, namespace) }
+	if namespace != object.GetNamespace() {
+		labels = func() (map[string]string, error) { return object.GetLabels(), nil }
+	}
 	request := &admissionv1.AdmissionRequest{
 		Kind: metav1.GroupVersionKind(written), Resource: metav1.GroupVersionResource(resource), Namespace: namespace, Name: object.GetName(),
 	}
@@ -93,7 +97,7 @@ func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, only map[
 		return raw, nil
 	})
 	var seen []byte
-	judged := policies.FromAdmission(request, s.Clock(), func() (map[string]string, error) { return s.Labels(ctx, namespace) })
+	judged := policies.FromAdmission(request, s.Clock(), labels)
 	judged.Kind = metav1.GroupVersionKind(kind)
 	judged.Stored, judged.UserKnown = true, false
 	judged.Load = func() (_, _ []byte, err error) {
@@ -117,6 +121,15 @@ func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, only map[
 		found.at = conversion.FieldPaths(written, seen)
 	}
 	return found
+}
+
+// namespaceOf is the namespace of requests for an object: that of a Namespace is
+// itself.
+func namespaceOf(object *unstructured.Unstructured) string {
+	if kind := object.GroupVersionKind(); kind.Group == "" && kind.Kind == "Namespace" {
+		return object.GetName()
+	}
+	return object.GetNamespace()
 }
 
 // once evaluates equal match conditions once: many policies have the same.
@@ -196,7 +209,7 @@ func storedKinds(spec *v1.WorkloadPolicySpec, mapper KindMapper) ([]storedKind, 
 			return fmt.Errorf("failed to find the resource of %s: %w", kind, err)
 		}
 		one := storedKind{mapping.GroupVersionKind, mapping.Resource, mapping.Scope != meta.RESTScopeRoot}
-		if exempt(mapping.Resource.GroupResource()) == "" && !slices.Contains(found, one) {
+		if Exempt(mapping.Resource.GroupResource()) == "" && !slices.Contains(found, one) {
 			found = append(found, one)
 		}
 		return nil

@@ -75,6 +75,18 @@ func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 			mods:   []func(*v1.WorkloadPolicySpec){on("", "Pod")},
 			object: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team","deletionTimestamp":"2026-01-01T00:00:00Z"}}`,
 		},
+		"a namespace, in itself": {
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Namespace"), in("team")}, object: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n","labels":{"gpus":"team"}}}`,
+			resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, want: []string{"spec.a"},
+		},
+		"a namespace that is not selected": {
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Namespace"), in("team")}, object: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"n"}}`,
+			resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
+		},
+		"a namespace that is excluded": {
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Namespace")}, object: `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system"}}`,
+			resource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"},
+		},
 		"a node, which is never asked about": {
 			mods: []func(*v1.WorkloadPolicySpec){on("", "Node")}, object: `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`,
 			resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"},

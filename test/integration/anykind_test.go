@@ -215,6 +215,23 @@ var _ = Describe("a policy on any kind", Serial, func() {
 		mustKubectl(ctx, "", "delete", "workloadpolicy", "closed")
 	})
 
+	It("does not wait in namespaces that a policy which fails closed does not select", func(ctx context.Context) {
+		selected, other := newNamespace(ctx, map[string]string{"gpus": "yes"}), newNamespace(ctx, nil)
+		applyPolicy(ctx, anyPolicy("selects", "[{kinds: [Pod]}]\n    namespaceSelector: {matchLabels: {gpus: 'yes'}}"), "selects", "True Enforced")
+		bad := plainPod("a", "refuse: 'yes'")
+		out, err := kubectl(ctx, bad, "create", "-n", selected, "--dry-run=server", "-f", "-")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("CREATE is not wanted"))
+		mustKubectl(ctx, bad, "create", "-n", other, "--dry-run=server", "-f", "-")
+		manager.Stop()
+		DeferCleanup(func(ctx context.Context) { startManager(ctx) })
+		out, err = kubectl(ctx, plainPod("a", "a: b"), "create", "-n", selected, "-f", "-")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("failed calling webhook"))
+		mustKubectl(ctx, plainPod("a", "a: b"), "create", "-n", other, "-f", "-")
+		mustKubectl(ctx, "", "delete", "workloadpolicy", "selects")
+	})
+
 	DescribeTable("that would bar the cluster's start is refused", func(ctx context.Context, resources, more string, want string) {
 		out, err := kubectl(ctx, anyPolicy("bars", resources, more), "apply", "--dry-run=server", "-f", "-")
 		if want == "" {
@@ -228,6 +245,9 @@ var _ = Describe("a policy on any kind", Serial, func() {
 		Entry("everything", "[{group: '*', kinds: ['*']}]", "", "--system-namespaces"),
 		Entry("not if it fails open", "[{kinds: [Pod]}]", "  failurePolicy: Ignore", ""),
 		Entry("not with a condition", "[{kinds: [Pod]}]", onlyLabelled, ""),
+		Entry("not where a label must be", "[{kinds: [Pod]}]\n    namespaceSelector: {matchLabels: {gpus: 'yes'}}", "", ""),
+		Entry("not with namespaces left out by name", "[{kinds: [Pod]}]\n    namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [cni]}]}", "", ""),
+		Entry("where a label may be missing", "[{kinds: [Pod]}]\n    namespaceSelector: {matchExpressions: [{key: exempt, operator: DoesNotExist}]}", "", "match.namespaceSelector"),
 		Entry("not for a subresource", "[{kinds: [Pod], subresources: [exec]}]", "", ""),
 		Entry("a condition that does not compile", "[{kinds: [Pod]}]", `  matchConditions: [{name: a, expression: "object.("}]`, "spec.matchConditions[0].expression"),
 	)

@@ -20,16 +20,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	penstockv1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/config/crd"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/controller"
 	"github.com/penstock-dev/penstock/webhooks"
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
@@ -49,6 +52,8 @@ type Options struct {
 	Inventory []Object
 	// Namespace is where objects are that name none.
 	Namespace string
+	// SystemNamespaces are what the manager's flag of that name says.
+	SystemNamespaces []string
 	// User makes the requests; without a username nobody knows who does.
 	User authenticationv1.UserInfo
 	// Now is the time that policies and exceptions go by.
@@ -102,7 +107,7 @@ func New(options Options) (*Checker, error) {
 		Cluster: namespaces(options.namespaces()),
 		Clock:   func() time.Time { return options.Now },
 		Loaded:  func() bool { return true },
-		Offline: true,
+		Offline: true, SystemNamespaces: options.SystemNamespaces, Unasked: options.unasked(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the gate: %w", err)
@@ -116,6 +121,27 @@ func New(options Options) (*Checker, error) {
 		return nil, err
 	}
 	return checker, nil
+}
+
+// penstockNamespace is where the manifests put Penstock.
+const penstockNamespace = "penstock-system"
+
+// unasked are the namespaces that are never behind Penstock for kinds outside
+// penstock.dev.
+func (o Options) unasked() []string {
+	return controller.RulesOptions{Namespace: penstockNamespace, SystemNamespaces: o.SystemNamespaces}.Excluded()
+}
+
+// Unasked reports whether Penstock is never asked about an object, whatever
+// policies say: of a kind that is not Penstock's, in a namespace that the
+// cluster needs to start, or of a kind that is itself part of it.
+func (c *Checker) Unasked(kind schema.GroupVersionKind, namespace, name string) bool {
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	if kind.GroupKind() == namespaceKind {
+		namespace = name
+	}
+	return kind.Group != penstockv1.GroupName &&
+		(controller.Exempt(resource.GroupResource()) != "" || slices.Contains(c.options.unasked(), namespace))
 }
 
 func newDefinition(from *apiextensionsv1.CustomResourceDefinition) (*definition, error) {

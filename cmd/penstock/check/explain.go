@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,8 +15,9 @@ import (
 // An Explanation says how a policy found a fault. Paths and values are those of
 // the object in v1, which rules see.
 type Explanation struct {
-	// File holds the policy, Line is that of the rule in it; absent where the
-	// text of the Rego is not written line by line.
+	// File holds the policy, Line is that of the rule in it, or that where the
+	// Rego begins if it is not written line by line; absent where that is
+	// not known.
 	File string `json:"file"`
 	Line int    `json:"line,omitempty"`
 	// RegoLine is the rule's line in spec.rego, Text what it says.
@@ -25,6 +27,8 @@ type Explanation struct {
 	// policy's other rules had computed.
 	Inputs    []Input    `json:"inputs"`
 	Variables []Variable `json:"variables"`
+	// source is where all this is written.
+	source Source
 }
 
 // An Input is a path of the input and its value, as Rego writes it.
@@ -46,6 +50,10 @@ type Source struct {
 	// Before is how many lines of the file come before the Rego's first, -1
 	// where the lines of the one are not those of the other.
 	Before int
+	// Begins is the line of the file where the Rego begins, 0 if unknown.
+	Begins int
+	// Shipped tells that the file is one of Penstock's own, in its source tree.
+	Shipped bool
 	// Libs are where the texts of spec.libs are, in order.
 	Libs []Source
 }
@@ -86,8 +94,13 @@ func (o Object) regoSource(path ...string) Source {
 	if o.source == nil {
 		return source
 	}
-	if text, _ := o.lookup(path); text != nil && text.Style&yaml.LiteralStyle != 0 {
-		source.Before = o.source.before + text.Line // that of the bar
+	text, _ := o.lookup(path)
+	if text == nil {
+		return source
+	}
+	source.Begins = o.source.before + text.Line
+	if text.Style&yaml.LiteralStyle != 0 {
+		source.Before = source.Begins // that of the bar
 	}
 	return source
 }
@@ -102,9 +115,9 @@ func (c *Checker) explanationOf(policy string, from *policies.Explanation) *Expl
 		source = Source{File: "spec.rego", Before: -1}
 	}
 	made := &Explanation{
-		File: source.File, RegoLine: from.Line, Text: from.Text, Inputs: []Input{}, Variables: []Variable{},
+		File: source.File, RegoLine: from.Line, Text: from.Text, Inputs: []Input{}, Variables: []Variable{}, source: source,
 	}
-	made.Line = source.Line(from.Line)
+	made.Line = cmp.Or(source.Line(from.Line), source.Begins)
 	for _, one := range from.Inputs {
 		made.Inputs = append(made.Inputs, Input{Path: one.Name, Value: one.Value})
 	}
@@ -119,9 +132,12 @@ func (e *Explanation) write(w io.Writer) {
 	if e == nil {
 		return
 	}
-	if e.Line > 0 {
+	switch {
+	case e.source.Line(e.RegoLine) > 0:
 		fmt.Fprintf(w, "    %s:%d: %s\n", e.File, e.Line, e.Text)
-	} else {
+	case e.Line > 0:
+		fmt.Fprintf(w, "    %s:%d: line %d of spec.rego: %s\n", e.File, e.Line, e.RegoLine, e.Text)
+	default:
 		fmt.Fprintf(w, "    %s, line %d of spec.rego: %s\n", e.File, e.RegoLine, e.Text)
 	}
 	for _, one := range e.Inputs {

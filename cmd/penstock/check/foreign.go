@@ -45,6 +45,9 @@ func init() {
 	}
 }
 
+// namespaceKind is the kind whose objects are a request's namespace as well.
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
 var strictly = serializer.NewCodecFactory(clientgoscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
 // checkForeign says what the policies say to an object of a kind that is not
@@ -82,11 +85,15 @@ func (c *Checker) foreignRequest(kind schema.GroupVersionKind, result *Result, r
 	if strings.HasSuffix(name, "*") {
 		name = "" // which the API server has yet to generate
 	}
+	namespace := result.Namespace
+	if kind.GroupKind() == namespaceKind {
+		namespace = name
+	}
 	return &admissionv1.AdmissionRequest{
 		Kind:      metav1.GroupVersionKind(kind),
 		Resource:  metav1.GroupVersionResource(resource),
 		Name:      name,
-		Namespace: result.Namespace,
+		Namespace: namespace,
 		Operation: admissionv1.Create,
 		UserInfo:  c.options.User,
 		Object:    runtime.RawExtension{Raw: raw},

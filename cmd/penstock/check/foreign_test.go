@@ -15,7 +15,7 @@ apiVersion: penstock.dev/v1
 kind: WorkloadPolicy
 metadata: {name: pinned}
 spec:
-  match: {resources: [{kinds: [Pod, Namespace]}, {group: example.com, kinds: [Widget]}]}
+  match: {resources: [{kinds: [Pod, Namespace, Node]}, {group: example.com, kinds: [Widget]}]}
   rego: |
     package pinned
     violation contains {"msg": sprintf("%s in %s", [input.operation, input.namespace.name]), "field": "spec.nodeName"} if {
@@ -56,7 +56,7 @@ func TestCheckForeignKinds(t *testing.T) {
 	if len(unreadable) > 0 {
 		t.Fatal(unreadable)
 	}
-	policies, err := check.Policies(t.Context(), documents)
+	policies, err := check.Policies(t.Context(), documents, []string{"cni"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +72,10 @@ func TestCheckForeignKinds(t *testing.T) {
 			`spec.containers[0].nam: unknown field "spec.containers[0].nam"`, `spec.nodename: unknown field "spec.nodename"`}},
 		"a wrong type":                    {object: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {priority: high}}", want: []string{"refused", "json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32"}},
 		"a kind of others":                {object: "{apiVersion: example.com/v2, kind: Widget, metadata: {name: a}, spec: {nodeName: here, turns: 3}}", want: []string{"refused", "spec.nodeName: CREATE in team (policy pinned)"}},
+		"what the cluster starts by":      {object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: cni}, spec: {nodeName: here}}", want: []string{"not judged"}},
+		"what it always starts by":        {object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: kube-system}, spec: {nodeName: here}}", want: []string{"not judged"}},
+		"a kind that it starts by":        {object: "{apiVersion: v1, kind: Node, metadata: {name: a}, spec: {}}", want: []string{"not judged"}},
+		"a namespace that it needs":       {object: "{apiVersion: v1, kind: Namespace, metadata: {name: penstock-system}, spec: {}}", want: []string{"not judged"}},
 		"cluster-scoped":                  {object: "{apiVersion: v1, kind: Namespace, metadata: {name: a}, spec: {}}", want: []string{"admitted"}},
 		"an update that makes it worse":   {old: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}", object: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: here}}", want: []string{"refused", "spec.nodeName: UPDATE in team (policy pinned)"}},
 		"an update that leaves it":        {old: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: here}}", object: "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {a: b}}, spec: {nodeName: here}}", want: []string{"admitted"}},
@@ -85,7 +89,7 @@ func TestCheckForeignKinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checker, err := check.New(check.Options{
 				Policies: policies, Namespace: "team", User: authenticationv1.UserInfo{Username: tc.user}, Now: time.Now(),
-				Namespaces: map[string]map[string]string{"team": {}, "b": {}},
+				Namespaces: map[string]map[string]string{"team": {}, "b": {}}, SystemNamespaces: []string{"cni"},
 			})
 			if err != nil {
 				t.Fatal(err)

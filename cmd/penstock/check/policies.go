@@ -15,9 +15,9 @@ import (
 
 // Policies reads WorkloadPolicies, and holds them to what the cluster holds
 // them to. Objects of other kinds are left out; it is an error if no policy is
-// left.
-func Policies(ctx context.Context, objects []Object) ([]*penstockv1.WorkloadPolicy, error) {
-	checker, err := New(Options{})
+// left. The system namespaces are as in Options.
+func Policies(ctx context.Context, objects []Object, systemNamespaces []string) ([]*penstockv1.WorkloadPolicy, error) {
+	checker, err := New(Options{SystemNamespaces: systemNamespaces})
 	if err != nil {
 		return nil, err
 	}

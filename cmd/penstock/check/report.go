@@ -35,7 +35,8 @@ type Result struct {
 	Name       string `json:"name"`
 	// Operation is CREATE, or UPDATE where the stored object was given.
 	Operation string `json:"operation,omitempty"`
-	// Judged is false for kinds that neither Penstock nor a policy names.
+	// Judged is false for kinds that neither Penstock nor a policy names, and for
+	// what is never behind Penstock.
 	Judged  bool `json:"judged"`
 	Allowed bool `json:"allowed"`
 	// Reason is that of the API server's Status for a refusal: BadRequest where

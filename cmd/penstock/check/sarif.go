@@ -43,6 +43,8 @@ func ownRule(name, short, full string) sarifRule {
 // WriteSARIF writes the report as a log of SARIF 2.1.0, as code scanning takes
 // it: a rule for each policy, a result for each fault and warning, and
 // notifications for what could not be read and policies that were not evaluated.
+// The rule that an explanation names is a related location, unless it is not one
+// of the user's files.
 func (r Report) WriteSARIF(w io.Writer, tool Tool) error {
 	run := sarifRun{
 		Tool:        sarifTool{Driver: sarifDriver{Name: "penstock", Version: tool.Version, Rules: rulesOf(tool.Policies)}},
@@ -118,7 +120,7 @@ func (r *Result) sarif(fault Fault, level string, index map[string]int) sarifRes
 		logical.FullyQualifiedName, logical.Kind = object+": "+fault.Field, "property"
 	}
 	identity := sha256.Sum256([]byte(strings.Join([]string{rule, r.File, r.APIVersion, object, fault.Field, fault.Message}, "\x00")))
-	return sarifResult{
+	made := sarifResult{
 		RuleID: rule, RuleIndex: index[rule], Level: level, Message: sarifText{object + ": " + fault.String()},
 		Locations: []sarifLocation{{
 			Physical: physicalLocation(r.File, fault.Line), Logical: []sarifLogicalLocation{logical},
@@ -126,6 +128,10 @@ func (r *Result) sarif(fault Fault, level string, index map[string]int) sarifRes
 		// Lines move and this does not.
 		Fingerprints: map[string]string{"penstock/v1": hex.EncodeToString(identity[:16])},
 	}
+	if how := fault.Explanation; how != nil && !how.source.Shipped {
+		made.Related = []sarifRelatedLocation{{Message: sarifText{how.Text}, Physical: physicalLocation(how.File, how.Line)}}
+	}
+	return made
 }
 
 func (r Report) notifications() []sarifNotification {
@@ -210,6 +216,13 @@ type sarifResult struct {
 	Message      sarifText         `json:"message"`
 	Locations    []sarifLocation   `json:"locations"`
 	Fingerprints map[string]string `json:"partialFingerprints"`
+	// Related is the rule of the policy that says so.
+	Related []sarifRelatedLocation `json:"relatedLocations,omitempty"`
+}
+
+type sarifRelatedLocation struct {
+	Message  sarifText             `json:"message"`
+	Physical sarifPhysicalLocation `json:"physicalLocation"`
 }
 
 type sarifLocation struct {

@@ -50,7 +50,7 @@ type Case struct {
 	// Now is the time of the request, in RFC 3339; the present when left out.
 	Now *time.Time `json:"now,omitempty"`
 	// Unasked tells that no policy is to judge the object: none matches it, or a
-	// match condition keeps the API server from asking.
+	// match condition, or its namespace, keeps the API server from asking.
 	Unasked bool `json:"unasked,omitempty"`
 	// Expect is allow, warn or deny.
 	Expect string `json:"expect"`

@@ -52,8 +52,8 @@ func (f *testFolder) of(policy string) *world {
 // policyReader reads the policies of folders.
 type policyReader struct{ checker *check.Checker }
 
-func newPolicyReader() (*policyReader, error) {
-	checker, err := check.New(check.Options{})
+func newPolicyReader(systemNamespaces []string) (*policyReader, error) {
+	checker, err := check.New(check.Options{SystemNamespaces: systemNamespaces})
 	return &policyReader{checker}, err
 }
 

@@ -79,6 +79,9 @@ func (r *policyReader) requestOf(ctx context.Context, one *Case, dir string) (*c
 		base.User, base.UserKnown = *one.User, true
 	}
 	made := &caseRequest{}
+	if r.checker.Unasked(written, namespace, head.Name) {
+		return made, nil
+	}
 	if written.Group != penstockv1.GroupName {
 		made.add(ctx, base, itself)
 	}

@@ -19,6 +19,8 @@ type TestOptions struct {
 	Run *regexp.Regexp
 	// Coverage tells which lines of the policies are evaluated.
 	Coverage bool
+	// SystemNamespaces are what the manager's flag of that name says.
+	SystemNamespaces []string
 }
 
 // The outcomes of a test.
@@ -74,7 +76,7 @@ type testRun struct {
 // Test runs tests written in Rego, cases and suites. What could not be read or
 // run is in the report's Errors; that there are no tests is one, too.
 func Test(ctx context.Context, options TestOptions) (*TestReport, error) {
-	reader, err := newPolicyReader()
+	reader, err := newPolicyReader(options.SystemNamespaces)
 	if err != nil {
 		return nil, err
 	}
