@@ -33,9 +33,9 @@ func TestLoopFollowsWhatIsServed(t *testing.T) {
 	}
 	for _, want := range []pass{
 		// The service and the group, and then the pod.
-		{[]string{"apply", "apply", "status"}, []string{}, "False", v1.TrainingJobGangPendingReason},
-		{[]string{"create"}, []string{"a-worker-0"}, "False", v1.TrainingJobGangPendingReason},
-		{nil, []string{"a-worker-0"}, "False", v1.TrainingJobGangPendingReason},
+		{[]string{"apply", "apply", "status"}, []string{}, "False", v1.GangPendingReason},
+		{[]string{"create"}, []string{"a-worker-0"}, "False", v1.GangPendingReason},
+		{nil, []string{"a-worker-0"}, "False", v1.GangPendingReason},
 	} {
 		_, writes := b.reconcile()
 		c := b.condition(v1.TrainingJobGangScheduledCondition)
@@ -49,7 +49,7 @@ func TestLoopFollowsWhatIsServed(t *testing.T) {
 	if _, writes := b.reconcile(); cmp.Diff([]string{"status"}, writes) != "" {
 		t.Errorf("writes %v", writes)
 	}
-	if got := b.condition(v1.TrainingJobGangScheduledCondition).Reason; got != v1.TrainingJobGangUnsupportedReason {
+	if got := b.condition(v1.TrainingJobGangScheduledCondition).Reason; got != v1.GangUnsupportedReason {
 		t.Errorf("reason %s", got)
 	}
 }

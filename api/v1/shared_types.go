@@ -312,3 +312,17 @@ const (
 	// ValidReason says that nothing of that is so any more.
 	ValidReason = "Valid"
 )
+
+// Condition of workloads with spec.gang, and its reasons.
+const (
+	// GangScheduledCondition says whether the pods of a workload with spec.gang
+	// are placed all together. Reasons for True: GangScheduled. For False:
+	// GangPending, GangNotSupported where no gang scheduler is there, and
+	// PodsNotInGroup where the pods were made before one was.
+	GangScheduledCondition = "GangScheduled"
+
+	GangScheduledReason   = "GangScheduled"
+	GangPendingReason     = "GangPending"
+	GangUnsupportedReason = "GangNotSupported"
+	GangUngroupedReason   = "PodsNotInGroup"
+)

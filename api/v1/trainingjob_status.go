@@ -102,7 +102,7 @@ const (
 	// spec.gang are placed all together. Reasons for True: GangScheduled. For
 	// False: GangPending, GangNotSupported where no gang scheduler is there, and
 	// PodsNotInGroup where the pods are of no pod group.
-	TrainingJobGangScheduledCondition = "GangScheduled"
+	TrainingJobGangScheduledCondition = GangScheduledCondition
 	// TrainingJobInvalidCondition is True while not all pods can be made from the
 	// job. Reasons for True: those of InvalidCondition.
 	// For False: Valid.
@@ -123,10 +123,6 @@ const (
 	TrainingJobPodFailedReason            = "PodFailed"
 	TrainingJobBackoffLimitExceededReason = "BackoffLimitExceeded"
 	TrainingJobDeadlineExceededReason     = "DeadlineExceeded"
-	TrainingJobGangScheduledReason        = "GangScheduled"
-	TrainingJobGangPendingReason          = "GangPending"
-	TrainingJobGangUnsupportedReason      = "GangNotSupported"
-	TrainingJobGangUngroupedReason        = "PodsNotInGroup"
 	TrainingJobInvalidSpecReason          = InvalidSpecReason
 	TrainingJobValidReason                = ValidReason
 	TrainingJobChildNotOwnedReason        = ChildNotOwnedReason

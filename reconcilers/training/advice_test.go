@@ -37,7 +37,7 @@ func TestAdviceNamesWhatIsOverwritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range regexp.MustCompile(`env\.set(?:From)?\("(\w+)"`).FindAllStringSubmatch(string(code), -1) {
+		for _, match := range regexp.MustCompile(`env\.Set(?:From)?\("(\w+)"`).FindAllStringSubmatch(string(code), -1) {
 			if !slices.Contains(all, match[1]) && !slices.Contains(unsaid, match[1]) {
 				all = append(all, match[1])
 			}

@@ -18,7 +18,7 @@ const (
 // they do not keep the API server busy. Each restart of the role doubles it.
 func (p *planner) replaceAt(m *member) time.Time {
 	restarts := ptr.Deref(p.roleStatus(m.role.Name).Restarts, 0)
-	if restarts == 0 && !m.lost {
+	if restarts == 0 && !m.Lost {
 		return p.now.Time
 	}
 	delay := firstDelay

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // census is the job's pods, sorted into roles and indices.
@@ -42,7 +43,7 @@ type member struct {
 	index int32
 	// pod is nil while the state is missing.
 	pod *corev1.Pod
-	condition
+	pods.Condition
 }
 
 // takeCensus sorts pods by their names, which cannot be edited as labels can.
@@ -100,7 +101,7 @@ func (c *census) place(pod *corev1.Pod) {
 		case gangRestarts(c.job) && attemptOf(pod) != attempt(&c.job.Status):
 			// A surplus one, too: it would meet the new ones.
 			if index < crew.wanted() {
-				crew.members[index].pod, crew.members[index].state = pod, terminating
+				crew.members[index].pod, crew.members[index].State = pod, pods.Terminating
 			}
 			c.old = append(c.old, pod)
 			c.ahead = c.ahead || attemptOf(pod) > attempt(&c.job.Status)
@@ -108,7 +109,7 @@ func (c *census) place(pod *corev1.Pod) {
 			crew.surplus = append(crew.surplus, pod)
 		default:
 			m := crew.members[index]
-			m.pod, m.condition = pod, examine(pod, c.container())
+			m.pod, m.Condition = pod, pods.Examine(pod, c.container())
 		}
 		return
 	}
@@ -154,10 +155,10 @@ func (c *census) any(is func(*member) bool) bool {
 func (c *crew) wanted() int32 { return int32(len(c.members)) }
 
 // count returns the number of members in a state.
-func (c *crew) count(s state) int32 {
+func (c *crew) count(s pods.State) int32 {
 	var n int32
 	for _, m := range c.members {
-		if m.state == s {
+		if m.State == s {
 			n++
 		}
 	}

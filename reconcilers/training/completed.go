@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // Which pods are done.
@@ -38,8 +39,8 @@ func (c *census) recall(crew *crew) {
 		}
 		for _, span := range parseIndexes(stored.CompletedIndexes) {
 			for index := span[0]; index <= min(span[1], crew.wanted()-1); index++ {
-				if m := crew.members[index]; m.state == missing || m.state == terminating {
-					m.state = succeeded
+				if m := crew.members[index]; m.State == pods.Missing || m.State == pods.Terminating {
+					m.State = pods.Succeeded
 				}
 			}
 		}
@@ -53,11 +54,11 @@ func (p *planner) completed(crew *crew) string {
 	}
 	var text strings.Builder
 	for first := 0; first < len(crew.members); first++ {
-		if crew.members[first].state != succeeded {
+		if crew.members[first].State != pods.Succeeded {
 			continue
 		}
 		last := first
-		for last+1 < len(crew.members) && crew.members[last+1].state == succeeded {
+		for last+1 < len(crew.members) && crew.members[last+1].State == pods.Succeeded {
 			last++
 		}
 		if text.Len() > 0 {

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 func (p *planner) event(e plan.Event) { p.result.Events = append(p.result.Events, e) }
@@ -19,7 +20,7 @@ func podsCreated(n int) plan.Event {
 
 func podReplaced(m *member) plan.Event {
 	message := fmt.Sprintf("Pod %s %s; a new one takes its place", m.pod.Name, m.ending())
-	if m.lost {
+	if m.Lost {
 		message = fmt.Sprintf("Pod %s was lost with its node; a new one takes its place, which is not counted as a restart", m.pod.Name)
 	}
 	return plan.Event{Type: corev1.EventTypeWarning, Reason: "PodReplaced", Action: "ReplacePod", Message: message}
@@ -29,7 +30,7 @@ func gangRestarted(cause *gangCause) plan.Event {
 	name, what := cause.member.role.Name, "was deleted"
 	switch {
 	case cause.member.pod == nil:
-	case cause.lost && cause.member.state == failed:
+	case cause.lost && cause.member.State == pods.Failed:
 		what = "was lost with its node"
 	case !cause.lost:
 		what = cause.member.ending()

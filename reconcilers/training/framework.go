@@ -1,9 +1,12 @@
 package training
 
 import (
+	"strconv"
+
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // framework is what one framework knows that the others do not. Restarts,
@@ -71,7 +74,7 @@ func firstOf(c *census, names ...v1.RoleName) *crew {
 // the framework's own when the template does not name it.
 func (c *census) portOf(role *v1.Role) int32 {
 	want := c.framework.port()
-	if container := mainContainer(&role.Template.Spec, c.framework.container(c.job)); container != nil {
+	if container := pods.MainContainer(&role.Template.Spec, c.framework.container(c.job)); container != nil {
 		for _, port := range container.Ports {
 			if port.Name == want.Name {
 				return port.ContainerPort
@@ -80,3 +83,5 @@ func (c *census) portOf(role *v1.Role) int32 {
 	}
 	return want.ContainerPort
 }
+
+func itoa(n int32) string { return strconv.Itoa(int(n)) }

@@ -165,7 +165,7 @@ func TestFrameworksOutcome(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			result := Plan(started(tc.job), pods(tc.pods...), later)
+			result := Plan(started(tc.job), somePods(tc.pods...), later)
 			if diff := cmp.Diff(tc.want, outcomeOf(result), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Plan() mismatch (-want +got):\n%s", diff)
 			}
@@ -324,7 +324,7 @@ func TestSSHKey(t *testing.T) {
 func TestMPIHostsFollowTheWorkers(t *testing.T) {
 	job := fixtures.TrainingJob("a", fixtures.Role(v1.RoleLauncher, 1), fixtures.Framework(v1.FrameworkMPI), fixtures.Elastic(1, 3), fixtures.Scaled(3))
 	job.Spec.MPI = &v1.MPI{SlotsPerWorker: new(int32(4)), Launcher: v1.LauncherAsWorker}
-	result := Plan(job, pods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-1"), fixtures.Pod("a-worker-2", fixtures.Running())), later)
+	result := Plan(job, somePods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-1"), fixtures.Pod("a-worker-2", fixtures.Running())), later)
 	var data map[string]string
 	for _, child := range result.Apply {
 		if config, ok := child.(*corev1ac.ConfigMapApplyConfiguration); ok {

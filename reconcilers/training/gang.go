@@ -7,6 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // How a gang is restarted.
@@ -51,7 +52,7 @@ func (p *planner) gangBreak() *gangCause {
 	for _, crew := range p.census.crews {
 		for _, m := range crew.members {
 			switch {
-			case m.replaced() && m.lost, p.gone(m):
+			case m.replaced() && m.Lost, p.gone(m):
 				return &gangCause{member: m, lost: true}
 			case m.replaced() && failed == nil:
 				failed = &gangCause{member: m}
@@ -69,10 +70,10 @@ func (p *planner) gone(m *member) bool {
 	if p.job.Spec.Elastic != nil && m.role.Name == v1.RoleWorker {
 		return false
 	}
-	switch m.state {
-	case terminating:
+	switch m.State {
+	case pods.Terminating:
 		return attemptOf(m.pod) == attempt(&p.job.Status)
-	case missing:
+	case pods.Missing:
 		for i := range p.job.Status.Roles {
 			stored := &p.job.Status.Roles[i]
 			if stored.Name == m.role.Name {
@@ -122,9 +123,9 @@ func (p *planner) removeAll() {
 			p.remove(pod, "replaced with its gang")
 		}
 		for _, m := range crew.members {
-			m.condition = condition{state: terminating}
+			m.Condition = pods.Condition{State: pods.Terminating}
 			if m.pod == nil {
-				m.state = missing
+				m.State = pods.Missing
 			}
 		}
 	}

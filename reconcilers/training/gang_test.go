@@ -123,7 +123,7 @@ func TestGangRestart(t *testing.T) {
 			now := later
 			for i, step := range tc.steps {
 				now = now.Add(step.after)
-				result := Plan(job, pods(step.pods...), now)
+				result := Plan(job, somePods(step.pods...), now)
 				if diff := cmp.Diff(step.want, outcomeOf(result), cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("step %d mismatch (-want +got):\n%s", i, diff)
 				}
@@ -144,7 +144,7 @@ func TestGangRestart(t *testing.T) {
 
 func TestGangRestartSaysWhy(t *testing.T) {
 	job := started(fixtures.TrainingJob("a", fixtures.GangRestart()))
-	result := Plan(job, pods(fixtures.Pod("a-worker-0", fixtures.Failed(9)), fixtures.Pod("a-worker-1", fixtures.Running())), later)
+	result := Plan(job, somePods(fixtures.Pod("a-worker-0", fixtures.Failed(9)), fixtures.Pod("a-worker-1", fixtures.Running())), later)
 	c := meta.FindStatusCondition(result.Status.Conditions, v1.TrainingJobRestartingCondition)
 	if c == nil || c.Reason != v1.TrainingJobGangRestartingReason {
 		t.Errorf("condition %+v", c)
@@ -160,7 +160,7 @@ func TestGangRestartSlowsDown(t *testing.T) {
 	job := started(fixtures.TrainingJob("a", fixtures.GangRestart()))
 	job.Status.Roles[0].Restarts = new(int32(3))
 	young := func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(later.Add(-time.Second)) }
-	result := Plan(job, pods(fixtures.Pod("a-worker-0", fixtures.Failed(9), young), fixtures.Pod("a-worker-1", fixtures.Running(), young)), later)
+	result := Plan(job, somePods(fixtures.Pod("a-worker-0", fixtures.Failed(9), young), fixtures.Pod("a-worker-1", fixtures.Running(), young)), later)
 	if result.RequeueAfter != 3*time.Second || len(result.Delete) > 0 || result.Status.Phase != v1.PhaseRestarting || attempt(&result.Status) != 0 {
 		t.Errorf("wake-up %v, %d deletions, phase %s, attempt %d", result.RequeueAfter, len(result.Delete), result.Status.Phase, attempt(&result.Status))
 	}
@@ -226,11 +226,11 @@ func TestCompletedPodsAreNotRunAgain(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			job := started(tc.job)
-			job.Status = Plan(job, pods(tc.before...), later).Status
+			job.Status = Plan(job, somePods(tc.before...), later).Status
 			if diff := cmp.Diff(tc.completed, job.Status.Roles[0].CompletedIndexes); diff != "" {
 				t.Errorf("completedIndexes mismatch (-want +got):\n%s", diff)
 			}
-			result := Plan(job, pods(tc.after...), later.Add(time.Second))
+			result := Plan(job, somePods(tc.after...), later.Add(time.Second))
 			if diff := cmp.Diff(tc.want, outcomeOf(result), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Plan() mismatch (-want +got):\n%s", diff)
 			}
@@ -240,11 +240,11 @@ func TestCompletedPodsAreNotRunAgain(t *testing.T) {
 
 func TestCompletedIndexesAreForgotten(t *testing.T) {
 	job := started(fixtures.TrainingJob("a", fixtures.Workers(3), fixtures.Elastic(1, 4), fixtures.Scaled(3)))
-	job.Status = Plan(job, pods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-2", fixtures.Succeeded())), later).Status
+	job.Status = Plan(job, somePods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-2", fixtures.Succeeded())), later).Status
 	if got := job.Status.Roles[0].CompletedIndexes; got != "2" {
 		t.Fatalf("completedIndexes %q", got)
 	}
-	running := pods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-1", fixtures.Running()))
+	running := somePods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-1", fixtures.Running()))
 	job.Spec.Elastic.Replicas = new(int32(2))
 	scaled := job.DeepCopy()
 	scaled.Status = Plan(job, running, later).Status
@@ -265,10 +265,10 @@ func FuzzCompletedIndexes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		job := started(fixtures.TrainingJob("a", fixtures.Workers(6)))
 		job.Status.Roles[0].CompletedIndexes = text
-		first := Plan(job, pods(), later)
+		first := Plan(job, somePods(), later)
 		written := first.Status.Roles[0].CompletedIndexes
 		job.Status = first.Status
-		if again := Plan(job, pods(), later).Status.Roles[0].CompletedIndexes; again != written {
+		if again := Plan(job, somePods(), later).Status.Roles[0].CompletedIndexes; again != written {
 			t.Errorf("%q is read as %q, and that as %q", text, written, again)
 		}
 	})

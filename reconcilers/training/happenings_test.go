@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
@@ -80,9 +81,9 @@ func (w *world) progress(pod *corev1.Pod) {
 		}
 		w.change(pod, fixtures.Running())
 		w.note("%s %s runs", pod.Name, pod.UID)
-	case pod.Status.Phase == corev1.PodRunning && mainStatus(pod, "").State.Waiting != nil:
+	case pod.Status.Phase == corev1.PodRunning && pods.MainStatus(pod, "").State.Waiting != nil:
 		// The kubelet restarts the container.
-		w.change(pod, fixtures.RestartedInPlace(mainStatus(pod, "").RestartCount+1, 1), fixtures.Running())
+		w.change(pod, fixtures.RestartedInPlace(pods.MainStatus(pod, "").RestartCount+1, 1), fixtures.Running())
 		w.happened++
 		w.note("%s %s restarted in place", pod.Name, pod.UID)
 	case pod.Status.Phase == corev1.PodRunning && !(w.settling && w.serves(pod)) && w.random.IntN(3) == 0:
@@ -100,13 +101,13 @@ func (w *world) progress(pod *corev1.Pod) {
 }
 
 func (w *world) crash(pod *corev1.Pod) {
-	if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || mainStatus(pod, "").State.Waiting != nil {
+	if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil || pods.MainStatus(pod, "").State.Waiting != nil {
 		return
 	}
 	code := []int32{1, 137, 137, 143}[w.random.IntN(4)]
 	w.note("%s %s crashed with %d", pod.Name, pod.UID, code)
-	if restartsInPlace(pod, code) {
-		w.change(pod, fixtures.CrashLoop(), fixtures.RestartedInPlace(mainStatus(pod, "").RestartCount, code))
+	if pods.RestartsInPlace(pod, code) {
+		w.change(pod, fixtures.CrashLoop(), fixtures.RestartedInPlace(pods.MainStatus(pod, "").RestartCount, code))
 		w.due++
 		return
 	}

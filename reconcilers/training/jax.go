@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // jax runs JAX, whose processes find each other through the coordinator in
@@ -24,11 +25,11 @@ func (jax) leads(c *census) *crew { return firstOf(c, v1.RoleWorker) }
 func (f jax) succeeded(c *census) bool { return f.leads(c).done(c.job) }
 
 func (jax) equip(c *census, m *member, pod *corev1.Pod) {
-	env := environment{}
-	env.set("PYTHONUNBUFFERED", "1")
-	env.set("COORDINATOR_ADDRESS", childName(c.job, v1.RoleWorker, 0))
-	env.set("COORDINATOR_PORT", itoa(c.portOf(m.role)))
-	env.set("NUM_PROCESSES", itoa(c.total()))
-	env.set("PROCESS_ID", itoa(m.index))
-	env.intoAll(pod)
+	env := pods.Environment{}
+	env.Set("PYTHONUNBUFFERED", "1")
+	env.Set("COORDINATOR_ADDRESS", childName(c.job, v1.RoleWorker, 0))
+	env.Set("COORDINATOR_PORT", itoa(c.portOf(m.role)))
+	env.Set("NUM_PROCESSES", itoa(c.total()))
+	env.Set("PROCESS_ID", itoa(m.index))
+	env.IntoAll(pod)
 }

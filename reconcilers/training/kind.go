@@ -7,7 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/gangs"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // Kind returns the registration of TrainingJob with the shared loop.
@@ -23,8 +25,8 @@ func Kind(defaulter func(*v1.TrainingJob), validator func(*v1.TrainingJob) field
 			&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.ServiceAccount{}, &rbacv1.Role{}, &rbacv1.RoleBinding{},
 		},
 
-		OwnsIfServed: podGroups(),
-		Lean:         lean,
+		OwnsIfServed: gangs.Kinds(),
+		Lean:         pods.Lean,
 
 		Default:  defaulter,
 		Validate: validator,

@@ -7,7 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/gangs"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
@@ -27,7 +29,7 @@ func TestLean(t *testing.T) {
 			if framework == v1.FrameworkMPI {
 				job = fixtures.TrainingJob("a", fixtures.Workers(2), fixtures.Role(v1.RoleLauncher, 1), fixtures.Framework(framework), gangOf())
 			}
-			observed := whereServed(nativeGroupKind)
+			observed := whereServed(gangs.NativeKind)
 			group, first := planGrouped(t, job, observed, nil)
 			observed.Children = []plan.Object{group}
 			held := plan.Observed{Served: observed.Served, Children: []plan.Object{group}}
@@ -38,7 +40,7 @@ func TestLean(t *testing.T) {
 					mod(pod)
 				}
 				slim := pod.DeepCopy()
-				lean(slim)
+				pods.Lean(slim)
 				if len(slim.Spec.Containers[0].Env)+len(slim.Spec.Volumes) > 0 {
 					t.Fatalf("%s of %s is held with what nobody reads", name, framework)
 				}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // mpi runs MPI: a launcher starts processes in the workers, over ssh as in the
@@ -99,12 +100,12 @@ func (mpi) follows(c *census, role v1.RoleName) bool {
 func (f mpi) correct(c *census) {
 	launchers, workers := c.crew(v1.RoleLauncher), c.crew(v1.RoleWorker)
 	if launchers == nil || workers == nil || launchers.wanted() == 0 ||
-		launchers.members[0].state != missing || f.awaits(c, launchers.members[0]) == "" {
+		launchers.members[0].State != pods.Missing || f.awaits(c, launchers.members[0]) == "" {
 		return
 	}
 	for _, m := range workers.members {
-		if m.state == succeeded {
-			m.state = failed
+		if m.State == pods.Succeeded {
+			m.State = pods.Failed
 		}
 	}
 }
@@ -148,7 +149,7 @@ func (f mpi) hostfile(c *census) string {
 func (f mpi) discoverHosts(c *census) string {
 	var text strings.Builder
 	text.WriteString("#!/bin/sh\n")
-	for _, host := range f.hosts(c, func(m *member) bool { return m.state == active }) {
+	for _, host := range f.hosts(c, func(m *member) bool { return m.State == pods.Active }) {
 		text.WriteString("echo " + host + ":" + itoa(mpiSlots(c.job)) + "\n")
 	}
 	return text.String()
@@ -173,16 +174,16 @@ func mpiSlots(job *v1.TrainingJob) int32 { return ptr.Deref(mpiOf(job).SlotsPerW
 
 // equip prepares launcher and workers. Only the main container is touched.
 func (f mpi) equip(c *census, m *member, pod *corev1.Pod) {
-	main := mainContainer(&pod.Spec, f.container(c.job))
-	env := environment{}
-	env.set("K_MPI_JOB_ROLE", strings.ToLower(string(m.role.Name)))
+	main := pods.MainContainer(&pod.Spec, f.container(c.job))
+	env := pods.Environment{}
+	env.Set("K_MPI_JOB_ROLE", strings.ToLower(string(m.role.Name)))
 	if m.role.Name == v1.RoleLauncher && mpiOf(c.job).Launcher != v1.LauncherAsWorker && !asksForAccelerator(main) {
 		// Without these the runtime shows a container that asks for no GPU all
 		// GPUs of its node.
-		env.set("NVIDIA_VISIBLE_DEVICES", "")
-		env.set("NVIDIA_DRIVER_CAPABILITIES", "")
+		env.Set("NVIDIA_VISIBLE_DEVICES", "")
+		env.Set("NVIDIA_DRIVER_CAPABILITIES", "")
 	}
-	env.into(main)
+	env.Into(main)
 	if m.role.Name == v1.RoleLauncher {
 		mountConfig(c, pod, main)
 	}
@@ -197,7 +198,7 @@ func mountConfig(c *census, pod *corev1.Pod, main *corev1.Container) {
 	for _, name := range slices.Sorted(maps.Keys(transportOf(c.job).files(c))) {
 		items = append(items, corev1.KeyToPath{Key: name, Path: name, Mode: ptr.To[int32](0o555)})
 	}
-	mount(pod, main, mpiConfigDir, corev1.Volume{Name: mpiConfigName, VolumeSource: corev1.VolumeSource{
+	pods.Mount(pod, main, mpiConfigDir, corev1.Volume{Name: mpiConfigName, VolumeSource: corev1.VolumeSource{
 		ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: mpiConfigMapName(c.job)},
 			Items:                items,

@@ -9,6 +9,7 @@ import (
 	rbacv1ac "k8s.io/client-go/applyconfigurations/rbac/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // mpiExec starts processes by kubectl exec, as the Training Operator's MPIJob
@@ -34,7 +35,7 @@ func (mpiExec) files(c *census) map[string]string {
 // workerContainer is the container that computes, by its name in the template.
 func workerContainer(c *census) string {
 	if workers := c.crew(v1.RoleWorker); workers != nil {
-		if main := mainContainer(&workers.role.Template.Spec, c.container()); main != nil {
+		if main := pods.MainContainer(&workers.role.Template.Spec, c.container()); main != nil {
 			return main.Name
 		}
 	}
@@ -84,21 +85,21 @@ func (mpiExec) equip(c *census, m *member, pod *corev1.Pod, main *corev1.Contain
 	}
 	deliverKubectl(c, pod, main)
 	agent, hosts := mpiConfigDir+"/"+kubexec, mpiConfigDir+"/"+mpiHostfile
-	env := environment{}
+	env := pods.Environment{}
 	switch mpiOf(c.job).Implementation {
 	case v1.MPIIntel:
-		env.set("I_MPI_HYDRA_BOOTSTRAP", "rsh")
-		env.set("I_MPI_HYDRA_BOOTSTRAP_EXEC", agent)
-		env.set("I_MPI_HYDRA_HOST_FILE", hosts)
+		env.Set("I_MPI_HYDRA_BOOTSTRAP", "rsh")
+		env.Set("I_MPI_HYDRA_BOOTSTRAP_EXEC", agent)
+		env.Set("I_MPI_HYDRA_HOST_FILE", hosts)
 	case v1.MPIMPICH:
-		env.set("HYDRA_LAUNCHER", "rsh")
-		env.set("HYDRA_LAUNCHER_EXEC", agent)
-		env.set("HYDRA_HOST_FILE", hosts)
+		env.Set("HYDRA_LAUNCHER", "rsh")
+		env.Set("HYDRA_LAUNCHER_EXEC", agent)
+		env.Set("HYDRA_HOST_FILE", hosts)
 	default:
-		env.set("OMPI_MCA_plm_rsh_agent", agent)
-		env.set("OMPI_MCA_orte_default_hostfile", hosts)
+		env.Set("OMPI_MCA_plm_rsh_agent", agent)
+		env.Set("OMPI_MCA_orte_default_hostfile", hosts)
 	}
-	env.into(main)
+	env.Into(main)
 }
 
 // deliverKubectl copies kubectl out of the image that the job names for it. The
@@ -109,7 +110,7 @@ func deliverKubectl(c *census, pod *corev1.Pod, main *corev1.Container) {
 	if image == "" {
 		return
 	}
-	mount(pod, main, kubectlDir, corev1.Volume{Name: kubectlVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	pods.Mount(pod, main, kubectlDir, corev1.Volume{Name: kubectlVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	amounts := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("512Mi"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("5Gi"),

@@ -7,6 +7,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // mpiSSH starts processes over ssh, as the MPI Operator's v2beta1 does: the pods
@@ -56,22 +57,22 @@ func (mpiSSH) equip(c *census, m *member, pod *corev1.Pod, main *corev1.Containe
 		return
 	}
 	hosts, slots := mpiConfigDir+"/"+mpiHostfile, itoa(mpiSlots(c.job))
-	env := environment{}
+	env := pods.Environment{}
 	switch mpiOf(c.job).Implementation {
 	case v1.MPIIntel:
-		env.set("I_MPI_HYDRA_HOST_FILE", hosts)
-		env.set("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", sshOptions)
-		env.set("I_MPI_PERHOST", slots)
+		env.Set("I_MPI_HYDRA_HOST_FILE", hosts)
+		env.Set("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", sshOptions)
+		env.Set("I_MPI_PERHOST", slots)
 	case v1.MPIMPICH:
-		env.set("HYDRA_HOST_FILE", hosts)
-		env.set("HYDRA_LAUNCH_EXTRA_ARGS", sshOptions)
+		env.Set("HYDRA_HOST_FILE", hosts)
+		env.Set("HYDRA_LAUNCH_EXTRA_ARGS", sshOptions)
 	default:
-		env.set("OMPI_MCA_orte_keep_fqdn_hostnames", "true")
-		env.set("OMPI_MCA_orte_default_hostfile", hosts)
-		env.set("OMPI_MCA_plm_rsh_args", sshOptions)
-		env.set("OMPI_MCA_orte_set_default_slots", slots)
+		env.Set("OMPI_MCA_orte_keep_fqdn_hostnames", "true")
+		env.Set("OMPI_MCA_orte_default_hostfile", hosts)
+		env.Set("OMPI_MCA_plm_rsh_args", sshOptions)
+		env.Set("OMPI_MCA_orte_set_default_slots", slots)
 	}
-	env.into(main)
+	env.Into(main)
 }
 
 // mountKeys gives a pod the key pair, and itself as the one who may come in.
@@ -93,5 +94,5 @@ func mountKeys(c *census, pod *corev1.Pod, main *corev1.Container) {
 		// does not own the files, must be able to; such images copy them.
 		source.DefaultMode = ptr.To[int32](0o600)
 	}
-	mount(pod, main, dir, corev1.Volume{Name: sshVolumeName, VolumeSource: corev1.VolumeSource{Secret: source}})
+	pods.Mount(pod, main, dir, corev1.Volume{Name: sshVolumeName, VolumeSource: corev1.VolumeSource{Secret: source}})
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // verdict ends a job.
@@ -81,7 +82,7 @@ func (p *planner) finish(v *verdict) {
 		role := &p.status.Roles[i]
 		role.Observed = nil
 		// No failed pod is replaced any more, whatever its policy.
-		role.Failed = new(p.census.crew(role.Name).count(failed))
+		role.Failed = new(p.census.crew(role.Name).count(pods.Failed))
 	}
 	p.planFinished()
 }
@@ -104,7 +105,7 @@ func finished(status *v1.TrainingJobStatus) bool {
 // failedForGood says whether the role's restart policy leaves a failed pod as
 // it is. A pod that was lost with its node is replaced under every policy.
 func (m *member) failedForGood() bool {
-	if m.state != failed || m.lost {
+	if m.State != pods.Failed || m.Lost {
 		return false
 	}
 	switch m.role.RestartPolicy {
@@ -112,17 +113,17 @@ func (m *member) failedForGood() bool {
 		return true
 	case v1.RestartExitCode:
 		// No exit code means that nobody saw the container end: its node went.
-		return m.exit != nil && m.exit.ExitCode < 128
+		return m.Exit != nil && m.Exit.ExitCode < 128
 	default:
 		return false
 	}
 }
 
 // replaced says whether the pod is to be replaced by a new one.
-func (m *member) replaced() bool { return m.state == failed && !m.failedForGood() }
+func (m *member) replaced() bool { return m.State == pods.Failed && !m.failedForGood() }
 
 // ending says in words how the pod's main container ended.
-func (m *member) ending() string { return endingOf(m.exit, m.pod) }
+func (m *member) ending() string { return endingOf(m.Exit, m.pod) }
 
 func endingOf(exit *corev1.ContainerStateTerminated, pod *corev1.Pod) string {
 	switch {
@@ -147,10 +148,10 @@ func (c *crew) done(job *v1.TrainingJob) bool {
 	if c == nil || c.wanted() == 0 {
 		return false
 	}
-	n := c.count(succeeded)
+	n := c.count(pods.Succeeded)
 	elastic := job.Spec.Elastic
 	if elastic == nil || c.role.Name != v1.RoleWorker {
 		return n == c.wanted()
 	}
-	return n >= max(ptr.Deref(elastic.MinReplicas, 1), 1) && n+c.count(pending)+c.count(missing) == c.wanted()
+	return n >= max(ptr.Deref(elastic.MinReplicas, 1), 1) && n+c.count(pods.Pending)+c.count(pods.Missing) == c.wanted()
 }

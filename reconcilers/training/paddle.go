@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // paddle runs PaddlePaddle by paddle.distributed.launch: collectively where
@@ -32,22 +33,22 @@ func (f paddle) equip(c *census, m *member, pod *corev1.Pod) {
 		return
 	}
 	port := ":" + itoa(c.portOf(first.role))
-	env := environment{}
-	env.set("PYTHONUNBUFFERED", "1")
-	env.set("PADDLE_JOB_ID", c.job.Name)
-	env.set("PADDLE_NNODES", itoa(c.total()))
+	env := pods.Environment{}
+	env.Set("PYTHONUNBUFFERED", "1")
+	env.Set("PADDLE_JOB_ID", c.job.Name)
+	env.Set("PADDLE_NNODES", itoa(c.total()))
 	if m.role.Name == first.role.Name && m.index == 0 {
-		env.setFrom("POD_IP_DUMMY", "status.podIP")
-		env.set("PADDLE_MASTER", "$(POD_IP_DUMMY)"+port)
+		env.SetFrom("POD_IP_DUMMY", "status.podIP")
+		env.Set("PADDLE_MASTER", "$(POD_IP_DUMMY)"+port)
 	} else {
-		env.set("PADDLE_MASTER", childName(c.job, first.role.Name, 0)+port)
+		env.Set("PADDLE_MASTER", childName(c.job, first.role.Name, 0)+port)
 	}
 	if first.role.Name == v1.RoleMaster {
 		if m.role.Name == v1.RoleMaster {
-			env.set("PADDLE_SERVER_NUM", "1")
+			env.Set("PADDLE_SERVER_NUM", "1")
 		} else {
-			env.set("PADDLE_TRAINER_NUM", "1")
+			env.Set("PADDLE_TRAINER_NUM", "1")
 		}
 	}
-	env.intoAll(pod)
+	env.IntoAll(pod)
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/gangs"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
 )
 
@@ -56,7 +57,7 @@ type planner struct {
 	// gangRestarting says that all pods are being replaced.
 	gangRestarting bool
 	// gang is how the pods are placed all together; nil where they are not.
-	gang *gang
+	gang *gangs.Gang
 	// ungrouped says that the job asks for that, and its pods were made without.
 	ungrouped bool
 }

@@ -55,7 +55,7 @@ func outcomeOf(result plan.Result[v1.TrainingJobStatus]) outcome {
 	return o
 }
 
-func pods(pods ...*corev1.Pod) plan.Observed {
+func somePods(pods ...*corev1.Pod) plan.Observed {
 	var observed plan.Observed
 	for _, pod := range pods {
 		observed.Children = append(observed.Children, pod)
@@ -239,8 +239,8 @@ func TestPlan(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			job, observed := started(tc.job), pods(tc.pods...)
-			before := []any{job.DeepCopy(), pods(deepCopies(tc.pods)...)}
+			job, observed := started(tc.job), somePods(tc.pods...)
+			before := []any{job.DeepCopy(), somePods(deepCopies(tc.pods)...)}
 			result := Plan(job, observed, later)
 			if diff := cmp.Diff(tc.want, outcomeOf(result), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Plan() mismatch (-want +got):\n%s", diff)
@@ -260,7 +260,7 @@ func TestGangIsNotPassedOverInSilence(t *testing.T) {
 	job := fixtures.TrainingJob("a", func(job *v1.TrainingJob) { job.Spec.Gang = &v1.Gang{Scheduler: "volcano"} })
 	result := Plan(job, plan.Observed{}, fixtures.Start)
 	c := meta.FindStatusCondition(result.Status.Conditions, v1.TrainingJobGangScheduledCondition)
-	if c == nil || c.Reason != v1.TrainingJobGangUnsupportedReason {
+	if c == nil || c.Reason != v1.GangUnsupportedReason {
 		t.Errorf("condition %+v", c)
 	}
 	if got := result.Create[0].(*corev1.Pod).Spec.SchedulerName; got != "volcano" {

@@ -17,7 +17,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/gangs"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
@@ -61,7 +63,7 @@ func groupsIn(t *testing.T, result plan.Result[v1.TrainingJobStatus]) []plan.Obj
 		}
 		group := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(fields)}
 		group.SetUID("group-uid")
-		if group.GroupVersionKind() != nativeGroupKind {
+		if group.GroupVersionKind() != gangs.NativeKind {
 			groups = append(groups, group)
 			continue
 		}
@@ -108,14 +110,14 @@ func TestGangGroups(t *testing.T) {
 		pod    link
 	}{
 		"Kubernetes' own comes first": {
-			served: []schema.GroupVersionKind{volcanoGroupKind, pluginsGroupKind, nativeGroupKind},
+			served: []schema.GroupVersionKind{gangs.VolcanoKind, gangs.PluginsKind, gangs.NativeKind},
 			mods:   []fixtures.JobMod{gpus("8"), gangOf(all, func(g *v1.Gang) { g.Topology = &v1.Topology{Required: "rack"} })},
 			spec: `{"schedulingPolicy":{"gang":{"minCount":2}},"schedulingConstraints":{"topology":[{"key":"rack"}]},
 				"priorityClassName":"urgent"}`,
 			pod: link{Group: "a", Priority: "urgent"},
 		},
 		"the topology of the only role is the gang's": {
-			served: []schema.GroupVersionKind{nativeGroupKind},
+			served: []schema.GroupVersionKind{gangs.NativeKind},
 			mods: []fixtures.JobMod{gangOf(), fixtures.EachRole(func(r *v1.Role) {
 				r.Topology, r.Template.Spec.PriorityClassName = &v1.Topology{Required: "rack"}, "usual"
 			})},
@@ -123,43 +125,43 @@ func TestGangGroups(t *testing.T) {
 			pod:  link{Group: "a", Priority: "usual"},
 		},
 		"then scheduler-plugins": {
-			served: []schema.GroupVersionKind{volcanoGroupKind, pluginsGroupKind},
+			served: []schema.GroupVersionKind{gangs.VolcanoKind, gangs.PluginsKind},
 			mods:   []fixtures.JobMod{gpus("8"), gangOf(all)},
 			spec:   `{"minMember":2,"minResources":{"cpu":"3","nvidia.com/gpu":"16"},"scheduleTimeoutSeconds":60}`,
 			pod:    link{Label: "a", Priority: "urgent"},
 		},
 		"then Volcano": {
-			served: []schema.GroupVersionKind{volcanoGroupKind},
+			served: []schema.GroupVersionKind{gangs.VolcanoKind},
 			mods:   []fixtures.JobMod{gpus("8"), gangOf(all)},
 			spec:   `{"minMember":2,"minResources":{"cpu":"3","nvidia.com/gpu":"16"},"priorityClassName":"urgent","queue":"team-a"}`,
 			pod:    link{Annotation: "a", Task: "worker", Scheduler: "volcano"},
 		},
 		"Volcano by its name": {
-			served: []schema.GroupVersionKind{volcanoGroupKind, pluginsGroupKind, nativeGroupKind},
+			served: []schema.GroupVersionKind{gangs.VolcanoKind, gangs.PluginsKind, gangs.NativeKind},
 			mods:   []fixtures.JobMod{gangOf(scheduler("volcano"))},
 			spec:   `{"minMember":2}`,
 			pod:    link{Annotation: "a", Task: "worker", Scheduler: "volcano"},
 		},
 		"a second scheduler is there for its plugins": {
-			served: []schema.GroupVersionKind{volcanoGroupKind, pluginsGroupKind, nativeGroupKind},
+			served: []schema.GroupVersionKind{gangs.VolcanoKind, gangs.PluginsKind, gangs.NativeKind},
 			mods:   []fixtures.JobMod{gangOf(scheduler("gangs"))},
 			spec:   `{"minMember":2}`,
 			pod:    link{Label: "a", Scheduler: "gangs"},
 		},
 		"whose pods are restarted together are disrupted together": {
-			served: []schema.GroupVersionKind{nativeGroupKind},
+			served: []schema.GroupVersionKind{gangs.NativeKind},
 			mods:   []fixtures.JobMod{gangOf(), fixtures.GangRestart()},
 			spec:   `{"schedulingPolicy":{"gang":{"minCount":2}},"disruptionMode":{"all":{}}}`,
 			pod:    link{Group: "a"},
 		},
 		"whose workers may leave are disrupted one by one": {
-			served: []schema.GroupVersionKind{nativeGroupKind},
+			served: []schema.GroupVersionKind{gangs.NativeKind},
 			mods:   []fixtures.JobMod{gangOf(), fixtures.GangRestart(), fixtures.Elastic(2, 3), fixtures.Scaled(2)},
 			spec:   `{"schedulingPolicy":{"gang":{"minCount":2}}}`,
 			pod:    link{Group: "a"},
 		},
 		"or a profile of kube-scheduler": {
-			served: []schema.GroupVersionKind{volcanoGroupKind, nativeGroupKind},
+			served: []schema.GroupVersionKind{gangs.VolcanoKind, gangs.NativeKind},
 			mods:   []fixtures.JobMod{gangOf(scheduler("gangs"))},
 			spec:   `{"schedulingPolicy":{"gang":{"minCount":2}}}`,
 			pod:    link{Group: "a", Scheduler: "gangs"},
@@ -168,7 +170,7 @@ func TestGangGroups(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			group, result := planGrouped(t, fixtures.TrainingJob("a", tc.mods...), whereServed(tc.served...), func(group plan.Object) {
-				if kindOfGroup(group) == volcanoGroupKind {
+				if gangs.KindOf(group) == gangs.VolcanoKind {
 					admitted(group)
 				}
 			})
@@ -189,8 +191,8 @@ func TestGangGroups(t *testing.T) {
 				t.Fatalf("%d pods, group %s, labels %v", len(result.Create), group.GetName(), group.GetLabels())
 			}
 			pod := result.Create[0].(*corev1.Pod)
-			link := link{Label: pod.Labels[pluginsGroupLabel], Annotation: pod.Annotations[volcanoGroupAnnotation],
-				Task: pod.Annotations[volcanoTaskAnnotation], Scheduler: pod.Spec.SchedulerName, Priority: pod.Spec.PriorityClassName}
+			link := link{Label: pod.Labels[gangs.PluginsGroupLabel], Annotation: pod.Annotations[gangs.VolcanoGroupAnnotation],
+				Task: pod.Annotations[gangs.VolcanoTaskAnnotation], Scheduler: pod.Spec.SchedulerName, Priority: pod.Spec.PriorityClassName}
 			if pod.Spec.SchedulingGroup != nil {
 				link.Group = *pod.Spec.SchedulingGroup.PodGroupName
 			}
@@ -228,7 +230,7 @@ func TestGangSize(t *testing.T) {
 		"elastic workers beside a master":          {[]fixtures.JobMod{fixtures.Master(), fixtures.Elastic(2, 8), fixtures.Scaled(5), gangOf()}, 3},
 		"an elastic job without a minimum said so": {[]fixtures.JobMod{fixtures.Elastic(1, 8), fixtures.Scaled(5), gangOf()}, 1},
 	} {
-		group, _ := planGrouped(t, fixtures.TrainingJob("a", tc.mods...), whereServed(nativeGroupKind), nil)
+		group, _ := planGrouped(t, fixtures.TrainingJob("a", tc.mods...), whereServed(gangs.NativeKind), nil)
 		if got := group.(*schedulingv1beta1.PodGroup).Spec.SchedulingPolicy.Gang.MinCount; got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
@@ -246,7 +248,7 @@ func TestMinResources(t *testing.T) {
 			}
 			r.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse(cpu)}
 		}))
-	group, _ := planGrouped(t, job, whereServed(pluginsGroupKind), nil)
+	group, _ := planGrouped(t, job, whereServed(gangs.PluginsKind), nil)
 	got, _, _ := unstructured.NestedStringMap(group.(*unstructured.Unstructured).Object, "spec", "minResources")
 	if diff := cmp.Diff(map[string]string{"cpu": "5"}, got); diff != "" {
 		t.Errorf("minResources (-want +got):\n%s", diff)
@@ -283,33 +285,33 @@ func TestGangCondition(t *testing.T) {
 		unserved bool
 		want     want
 	}{
-		"no pod before the group":       {want: want{"False", v1.TrainingJobGangPendingReason, "0 of 3 pods are placed" + title, 0, 3}},
-		"pods with it":                  {children: []plan.Object{group()}, want: want{"False", v1.TrainingJobGangPendingReason, "0 of 3 pods are placed" + title, 3, 3}},
-		"no pods while an old one goes": {children: []plan.Object{group(func(g *schedulingv1beta1.PodGroup) { g.DeletionTimestamp = new(metav1.NewTime(fixtures.Start)) })}, want: want{"False", v1.TrainingJobGangPendingReason, "0 of 3 pods are placed" + title, 0, 3}},
+		"no pod before the group":       {want: want{"False", v1.GangPendingReason, "0 of 3 pods are placed" + title, 0, 3}},
+		"pods with it":                  {children: []plan.Object{group()}, want: want{"False", v1.GangPendingReason, "0 of 3 pods are placed" + title, 3, 3}},
+		"no pods while an old one goes": {children: []plan.Object{group(func(g *schedulingv1beta1.PodGroup) { g.DeletionTimestamp = new(metav1.NewTime(fixtures.Start)) })}, want: want{"False", v1.GangPendingReason, "0 of 3 pods are placed" + title, 0, 3}},
 		"waits and says why": {children: []plan.Object{group(unschedulable), worker(0, grouped), worker(1, grouped), worker(2, grouped)},
-			want: want{"False", v1.TrainingJobGangPendingReason, "0 of 3 pods are placed" + title + ": 0/4 nodes are available", 0, 3}},
+			want: want{"False", v1.GangPendingReason, "0 of 3 pods are placed" + title + ": 0/4 nodes are available", 0, 3}},
 		"is placed": {children: []plan.Object{group(), worker(0, grouped, onNode), worker(1, grouped, onNode), worker(2, grouped, onNode, fixtures.Running())},
-			want: want{"True", v1.TrainingJobGangScheduledReason, "3 of 3 pods are placed" + title, 0, 3}},
+			want: want{"True", v1.GangScheduledReason, "3 of 3 pods are placed" + title, 0, 3}},
 		"lacks a pod that was lost": {children: []plan.Object{group(), worker(0, grouped, onNode), worker(1, grouped, onNode)},
-			want: want{"False", v1.TrainingJobGangPendingReason, "2 of 3 pods are placed" + title, 1, 3}},
+			want: want{"False", v1.GangPendingReason, "2 of 3 pods are placed" + title, 1, 3}},
 		"does not wait for a pod that is done": {mods: []fixtures.JobMod{fixtures.Restart(v1.RestartExitCode)},
 			children: []plan.Object{group(), worker(0, grouped, onNode, fixtures.Succeeded()), worker(1, grouped, onNode, fixtures.Running()), worker(2, grouped)},
-			want:     want{"False", v1.TrainingJobGangPendingReason, "2 of 3 pods are placed" + title, 0, 2}},
+			want:     want{"False", v1.GangPendingReason, "2 of 3 pods are placed" + title, 0, 2}},
 		"and says three again once all are placed": {mods: []fixtures.JobMod{fixtures.Restart(v1.RestartExitCode)},
 			children: []plan.Object{group(), worker(0, grouped, onNode, fixtures.Succeeded()), worker(1, grouped, onNode, fixtures.Running()), worker(2, grouped, onNode)},
-			want:     want{"True", v1.TrainingJobGangScheduledReason, "3 of 3 pods are placed" + title, 0, 3}},
-		"no scheduler is there": {unserved: true, want: want{"False", v1.TrainingJobGangUnsupportedReason, "install scheduler-plugins or Volcano", 3, 0}},
+			want:     want{"True", v1.GangScheduledReason, "3 of 3 pods are placed" + title, 0, 3}},
+		"no scheduler is there": {unserved: true, want: want{"False", v1.GangUnsupportedReason, "install scheduler-plugins or Volcano", 3, 0}},
 		"one that is named is not there": {mods: []fixtures.JobMod{gangOf(func(g *v1.Gang) { g.Scheduler = "volcano" })},
-			want: want{"False", v1.TrainingJobGangUnsupportedReason, "Volcano is not there", 3, 0}},
+			want: want{"False", v1.GangUnsupportedReason, "Volcano is not there", 3, 0}},
 		"pods that came before it stay alone": {children: []plan.Object{worker(0, onNode), worker(1)},
-			want: want{"False", v1.TrainingJobGangUngroupedReason, "the pods are of no pod group", 1, 0}},
+			want: want{"False", v1.GangUngroupedReason, "the pods are of no pod group", 1, 0}},
 		"a queue that means nothing": {mods: []fixtures.JobMod{gangOf(func(g *v1.Gang) { g.QueueName = "q" })},
-			want: want{"False", v1.TrainingJobGangPendingReason, "it has no queues, so queueName q means nothing", 0, 3}},
+			want: want{"False", v1.GangPendingReason, "it has no queues, so queueName q means nothing", 0, 3}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			job := fixtures.TrainingJob("a", append([]fixtures.JobMod{fixtures.Workers(3), gangOf()}, tc.mods...)...)
-			observed := whereServed(nativeGroupKind)
+			observed := whereServed(gangs.NativeKind)
 			if tc.unserved {
 				observed = whereServed()
 			}
@@ -334,7 +336,7 @@ func TestGangCondition(t *testing.T) {
 // does what it can, and the group is not applied again and again.
 func TestGangTopologyByAffinity(t *testing.T) {
 	job := fixtures.TrainingJob("a", gangOf(func(g *v1.Gang) { g.Topology = &v1.Topology{Required: "rack"} }))
-	observed := whereServed(nativeGroupKind)
+	observed := whereServed(gangs.NativeKind)
 	group, result := planGrouped(t, job, observed, func(group plan.Object) {
 		group.(*schedulingv1beta1.PodGroup).Spec.SchedulingConstraints = nil
 	})
@@ -350,7 +352,7 @@ func TestGangTopologyByAffinity(t *testing.T) {
 // What a group has already and cannot change stays, whatever the job says now.
 func TestGangKeepsWhatCannotChange(t *testing.T) {
 	job := fixtures.TrainingJob("a", gangOf(), fixtures.GangRestart())
-	group, result := planGrouped(t, job, whereServed(nativeGroupKind), func(group plan.Object) {
+	group, result := planGrouped(t, job, whereServed(gangs.NativeKind), func(group plan.Object) {
 		spec := &group.(*schedulingv1beta1.PodGroup).Spec
 		spec.PriorityClassName, spec.DisruptionMode = "usual", nil
 	})
@@ -363,7 +365,7 @@ func TestGangKeepsWhatCannotChange(t *testing.T) {
 // not count.
 func TestGangWaitsForNobodyWhoCannotCome(t *testing.T) {
 	onNode := func(pod *corev1.Pod) { pod.Spec.NodeName = "n" }
-	ofVolcano := func(pod *corev1.Pod) { pod.Annotations = map[string]string{volcanoGroupAnnotation: "a"} }
+	ofVolcano := func(pod *corev1.Pod) { pod.Annotations = map[string]string{gangs.VolcanoGroupAnnotation: "a"} }
 	worker := func(i int32, mods ...fixtures.PodMod) *corev1.Pod { return fixtures.Pod("a-worker-"+itoa(i), mods...) }
 	done := func(job *v1.TrainingJob) {
 		job.Status.Roles = []v1.RoleStatus{{Name: v1.RoleWorker, CompletedIndexes: "0"}}
@@ -389,7 +391,7 @@ func TestGangWaitsForNobodyWhoCannotCome(t *testing.T) {
 		if tc.mod != nil {
 			tc.mod(job)
 		}
-		observed := whereServed(volcanoGroupKind)
+		observed := whereServed(gangs.VolcanoKind)
 		observed.Children = tc.pods
 		groups := groupsIn(t, Plan(job, observed, fixtures.Start))
 		if len(groups) != 1 {
@@ -406,7 +408,7 @@ func TestGangWaitsForNobodyWhoCannotCome(t *testing.T) {
 
 func TestVolcanoAdmitsFirst(t *testing.T) {
 	job := fixtures.TrainingJob("a", gangOf())
-	_, result := planGrouped(t, job, whereServed(volcanoGroupKind), func(group plan.Object) {
+	_, result := planGrouped(t, job, whereServed(gangs.VolcanoKind), func(group plan.Object) {
 		_ = unstructured.SetNestedField(group.(*unstructured.Unstructured).Object, "Pending", "status", "phase")
 	})
 	c := meta.FindStatusCondition(result.Status.Conditions, v1.TrainingJobGangScheduledCondition)
@@ -426,7 +428,7 @@ func TestGangGroupGoes(t *testing.T) {
 		"of another scheduler": gangOf(func(g *v1.Gang) { g.Scheduler = "volcano" }),
 	} {
 		group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "g"}}
-		observed := whereServed(nativeGroupKind, volcanoGroupKind)
+		observed := whereServed(gangs.NativeKind, gangs.VolcanoKind)
 		observed.Children = []plan.Object{group}
 		result := Plan(fixtures.TrainingJob("a", gangOf(), mod), observed, fixtures.Start)
 		if len(result.Delete) != 1 || result.Delete[0].Child != plan.Object(group) {
@@ -458,7 +460,7 @@ func TestPodRequests(t *testing.T) {
 		"sidecars beside init ones":  {corev1.PodSpec{Containers: []corev1.Container{container("1")}, InitContainers: []corev1.Container{container("2", sidecar), container("4")}}, "6"},
 		"and what the runtime takes": {corev1.PodSpec{Containers: []corev1.Container{container("1")}, Overhead: corev1.ResourceList{"cpu": resource.MustParse("250m")}}, "1250m"},
 	} {
-		requests := podRequests(&tc.spec)
+		requests := pods.Requests(&tc.spec)
 		if got := requests.Cpu().String(); got != tc.want {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}

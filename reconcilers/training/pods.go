@@ -2,7 +2,6 @@ package training
 
 import (
 	"fmt"
-	"maps"
 	"strconv"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // planPods creates the pods that are missing, replaces those that have failed,
@@ -23,8 +23,8 @@ func (p *planner) planPods() {
 	for _, crew := range p.census.crews {
 		for _, m := range crew.members {
 			switch {
-			case m.state == missing && p.awaits(m):
-			case m.state == missing:
+			case m.State == pods.Missing && p.awaits(m):
+			case m.State == pods.Missing:
 				p.result.Create = append(p.result.Create, p.newPod(m))
 				created++
 			case m.replaced() && p.now.Time.Before(p.replaceAt(m)):
@@ -50,7 +50,7 @@ func (p *planner) planPods() {
 // awaits says whether the pod of a member has to wait for others, or for the
 // gang's group.
 func (p *planner) awaits(m *member) bool {
-	if p.awaitsGang() {
+	if p.gang.Awaited() {
 		return true
 	}
 	f, ok := p.framework.(awaiting)
@@ -65,7 +65,7 @@ func (p *planner) newPod(m *member) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        childName(p.job, m.role.Name, m.index),
 			Namespace:   p.job.Namespace,
-			Labels:      withLabels(template.Labels, memberLabels(p.job, m.role.Name, m.index)),
+			Labels:      pods.WithLabels(template.Labels, memberLabels(p.job, m.role.Name, m.index)),
 			Annotations: template.Annotations,
 		},
 		Spec: template.Spec,
@@ -81,9 +81,7 @@ func (p *planner) newPod(m *member) *corev1.Pod {
 	if gang := p.job.Spec.Gang; gang != nil && pod.Spec.SchedulerName == "" {
 		pod.Spec.SchedulerName = gang.Scheduler
 	}
-	if p.gang != nil {
-		p.gang.join(p.gang, m, pod)
-	}
+	p.gang.Join(m.role.Name, pod)
 	p.gather(m.role, pod)
 	p.framework.equip(p.census, m, pod)
 	return pod
@@ -116,20 +114,12 @@ func jobLabels(job *v1.TrainingJob) map[string]string {
 
 // roleLabels are on every child of a role.
 func roleLabels(job *v1.TrainingJob, role v1.RoleName) map[string]string {
-	return withLabels(jobLabels(job), map[string]string{v1.RoleLabel: strings.ToLower(string(role))})
+	return pods.WithLabels(jobLabels(job), map[string]string{v1.RoleLabel: strings.ToLower(string(role))})
 }
 
 // memberLabels are on the pod and the service of a member.
 func memberLabels(job *v1.TrainingJob, role v1.RoleName, index int32) map[string]string {
-	return withLabels(roleLabels(job, role), map[string]string{v1.IndexLabel: strconv.Itoa(int(index))})
-}
-
-// withLabels returns the union of two sets of labels, in which the second wins.
-func withLabels(user, own map[string]string) map[string]string {
-	labels := make(map[string]string, len(user)+len(own))
-	maps.Copy(labels, user)
-	maps.Copy(labels, own)
-	return labels
+	return pods.WithLabels(roleLabels(job, role), map[string]string{v1.IndexLabel: strconv.Itoa(int(index))})
 }
 
 // roleSelector selects the pods of a role, as a string.

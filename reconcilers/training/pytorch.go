@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // pytorch runs PyTorch, by torchrun or by a script that calls
@@ -37,31 +38,31 @@ func (f pytorch) equip(c *census, m *member, pod *corev1.Pod) {
 	processes := ptr.Deref(spec.ProcessesPerNode, "auto")
 	total := c.total()
 
-	env := environment{}
-	env.set("PYTHONUNBUFFERED", "1")
+	env := pods.Environment{}
+	env.Set("PYTHONUNBUFFERED", "1")
 	if master := c.crew(v1.RoleMaster); master != nil {
 		address, port := childName(c.job, v1.RoleMaster, 0), itoa(c.portOf(master.role))
 		rank := m.index
 		if m.role.Name != v1.RoleMaster {
 			rank += master.wanted()
 		}
-		env.set("MASTER_ADDR", address)
-		env.set("MASTER_PORT", port)
-		env.set("PET_MASTER_ADDR", address)
-		env.set("PET_MASTER_PORT", port)
-		env.set("WORLD_SIZE", itoa(total*processCount(processes)))
-		env.set("RANK", itoa(rank))
-		env.set("PET_NODE_RANK", itoa(rank))
+		env.Set("MASTER_ADDR", address)
+		env.Set("MASTER_PORT", port)
+		env.Set("PET_MASTER_ADDR", address)
+		env.Set("PET_MASTER_PORT", port)
+		env.Set("WORLD_SIZE", itoa(total*processCount(processes)))
+		env.Set("RANK", itoa(rank))
+		env.Set("PET_NODE_RANK", itoa(rank))
 	}
-	env.set("PET_NPROC_PER_NODE", processes)
-	env.set("PET_NNODES", f.nodes(c, total))
+	env.Set("PET_NPROC_PER_NODE", processes)
+	env.Set("PET_NNODES", f.nodes(c, total))
 	if spec.MaxRestarts != nil {
-		env.set("PET_MAX_RESTARTS", itoa(*spec.MaxRestarts))
+		env.Set("PET_MAX_RESTARTS", itoa(*spec.MaxRestarts))
 	}
 	if c.job.Spec.Elastic != nil || spec.Rendezvous != nil {
 		f.meet(c, ptr.Deref(spec.Rendezvous, v1.Rendezvous{}), &env)
 	}
-	env.intoAll(pod)
+	env.IntoAll(pod)
 }
 
 // nodes is the number of pods, or the range of it that an elastic job bears: the
@@ -82,7 +83,7 @@ func (pytorch) nodes(c *census, total int32) string {
 }
 
 // meet adds the variables of the rendezvous.
-func (pytorch) meet(c *census, r v1.Rendezvous, env *environment) {
+func (pytorch) meet(c *census, r v1.Rendezvous, env *pods.Environment) {
 	// Without a name of its own, the job would share one with every other job
 	// that uses the same store.
 	id := ptr.Deref(r.ID, string(c.job.UID))
@@ -94,20 +95,20 @@ func (pytorch) meet(c *census, r v1.Rendezvous, env *environment) {
 	if backend == "" {
 		backend = v1.RendezvousC10d
 	}
-	env.set("PET_RDZV_BACKEND", string(backend))
-	env.set("PET_RDZV_ENDPOINT", ptr.Deref(r.Host, host)+":"+itoa(ptr.Deref(r.Port, port)))
-	env.set("PET_RDZV_ID", id)
+	env.Set("PET_RDZV_BACKEND", string(backend))
+	env.Set("PET_RDZV_ENDPOINT", ptr.Deref(r.Host, host)+":"+itoa(ptr.Deref(r.Port, port)))
+	env.Set("PET_RDZV_ID", id)
 	if len(r.Options) > 0 {
 		options := make([]string, 0, len(r.Options))
 		for _, option := range r.Options {
 			options = append(options, option.Key+"="+ptr.Deref(option.Value, ""))
 		}
-		env.set("PET_RDZV_CONF", strings.Join(options, ","))
+		env.Set("PET_RDZV_CONF", strings.Join(options, ","))
 	}
 	if r.Mode == v1.RendezvousStandalone {
 		// torchrun reads a number here and stops at the empty string that the
 		// Training Operator gives it.
-		env.set("PET_STANDALONE", "1")
+		env.Set("PET_STANDALONE", "1")
 	}
 }
 

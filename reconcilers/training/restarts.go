@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // How restarts are counted.
@@ -36,7 +37,7 @@ func (p *planner) countRestartsInPlace() {
 		var observed []v1.ObservedRestarts
 		for _, pod := range crew.pods() {
 			uid := string(pod.UID)
-			now := max(mainStatus(pod, p.census.container()).RestartCount, counted[uid])
+			now := max(pods.MainStatus(pod, p.census.container()).RestartCount, counted[uid])
 			addRestarts(status, now-counted[uid])
 			if now > 0 {
 				observed = append(observed, v1.ObservedRestarts{UID: uid, Count: new(now)})
@@ -50,20 +51,20 @@ func (p *planner) countRestartsInPlace() {
 
 // countReplacement counts that a pod is replaced, unless that was done.
 func (p *planner) countReplacement(m *member) {
-	if m.lost || p.replacementCounted(m) {
+	if m.Lost || p.replacementCounted(m) {
 		return
 	}
 	status, uid := p.roleStatus(m.role.Name), string(m.pod.UID)
 	addRestarts(status, 1)
 	status.Observed = slices.DeleteFunc(status.Observed, func(o v1.ObservedRestarts) bool { return o.UID == uid })
-	status.Observed = append(status.Observed, v1.ObservedRestarts{UID: uid, Count: new(m.restarts + 1)})
+	status.Observed = append(status.Observed, v1.ObservedRestarts{UID: uid, Count: new(m.Restarts + 1)})
 	sortObserved(status)
 }
 
 // replacementCounted says whether the stored status has the replacement of a
 // pod among its restarts.
 func (p *planner) replacementCounted(m *member) bool {
-	return countedRestarts(p.roleStatus(m.role.Name))[string(m.pod.UID)] > m.restarts
+	return countedRestarts(p.roleStatus(m.role.Name))[string(m.pod.UID)] > m.Restarts
 }
 
 // backoffLimitExceeded fails the job when it would need more restarts than it
@@ -82,7 +83,7 @@ func (p *planner) backoffLimitExceeded() *verdict {
 			case p.needsRestart(m):
 				needed++
 				worst = m
-			case needed == 0 && m.restarts > 0 && (worst == nil || m.restarts > worst.restarts):
+			case needed == 0 && m.Restarts > 0 && (worst == nil || m.Restarts > worst.Restarts):
 				worst = m
 			}
 		}
@@ -103,7 +104,7 @@ func (p *planner) backoffLimitExceeded() *verdict {
 
 // needsRestart says whether a restart of the pod is due that is not counted yet.
 func (p *planner) needsRestart(m *member) bool {
-	return m.awaitsRestart || (m.replaced() && !m.lost && !p.replacementCounted(m))
+	return m.AwaitsRestart || (m.replaced() && !m.Lost && !p.replacementCounted(m))
 }
 
 // roleStatus returns the status of a role, making it if there is none.

@@ -30,7 +30,7 @@ func follow(t *testing.T, job *v1.TrainingJob, steps ...step) plan.Result[v1.Tra
 	for i, step := range steps {
 		var observed plan.Observed
 		if step.pod != nil {
-			observed = pods(step.pod)
+			observed = somePods(step.pod)
 		}
 		result = Plan(job, observed, later)
 		got := []any{result.Status.Phase, ptr.Deref(result.Status.Restarts, 0), len(result.Delete) > 0}
@@ -168,7 +168,7 @@ func TestReplacingSlowsDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := started(fixtures.TrainingJob("a", fixtures.Workers(1), fixtures.Restart(v1.RestartExitCode)))
 			job.Status.Roles[0].Restarts = new(tc.restarts)
-			result := Plan(job, pods(tc.pod), later)
+			result := Plan(job, somePods(tc.pod), later)
 			if diff := cmp.Diff([]any{tc.wantWake, tc.wantWake == 0}, []any{result.RequeueAfter, len(result.Delete) > 0}); diff != "" {
 				t.Errorf("wake-up, deletes mismatch (-want +got):\n%s", diff)
 			}

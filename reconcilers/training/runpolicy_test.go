@@ -45,7 +45,7 @@ func deleted(result plan.Result[v1.TrainingJobStatus]) []string {
 }
 
 func TestDeadline(t *testing.T) {
-	running := pods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-1", fixtures.Running()))
+	running := somePods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-1", fixtures.Running()))
 	tests := map[string]struct {
 		seconds   int64
 		at        time.Duration
@@ -121,7 +121,7 @@ func TestFinish(t *testing.T) {
 
 				// Whatever is seen later, the job stays as it finished.
 				job.Status = result.Status
-				late := Plan(job, pods(fixtures.Pod("a-worker-0", fixtures.Failed(1))), fixtures.Start.Add(2*time.Hour))
+				late := Plan(job, somePods(fixtures.Pod("a-worker-0", fixtures.Failed(1))), fixtures.Start.Add(2*time.Hour))
 				if !late.DeleteSelf || len(late.Create)+len(late.Apply) > 0 {
 					t.Errorf("after its time to live: deletes itself %v, makes %d children", late.DeleteSelf, len(late.Create)+len(late.Apply))
 				}
@@ -176,7 +176,7 @@ func TestSuspend(t *testing.T) {
 	// whole deadline and limit.
 	job.Spec.RunPolicy.Suspend = new(false)
 	resumed := fixtures.Start.Add(48 * time.Hour)
-	leaving := pods(fixtures.Pod("a-worker-0", fixtures.Running(), fixtures.RestartedInPlace(3, 1), fixtures.Terminating()))
+	leaving := somePods(fixtures.Pod("a-worker-0", fixtures.Running(), fixtures.RestartedInPlace(3, 1), fixtures.Terminating()))
 	result = Plan(job, leaving, resumed.Add(-time.Minute))
 	if result.Status.Phase != v1.PhaseSuspended || len(result.Create) > 0 {
 		t.Errorf("with a pod leaving: phase %s, creates %v", result.Status.Phase, outcomeOf(result).Created)
@@ -197,7 +197,7 @@ func TestSuspend(t *testing.T) {
 
 func TestSuspendingAFinishedJobDoesNothing(t *testing.T) {
 	job := started(fixtures.TrainingJob("a", fixtures.Workers(1)))
-	done := pods(fixtures.Pod("a-worker-0", fixtures.Succeeded()))
+	done := somePods(fixtures.Pod("a-worker-0", fixtures.Succeeded()))
 	job.Status = Plan(job, done, later).Status
 	job.Spec.RunPolicy.Suspend = new(true)
 	result := Plan(job, done, later.Add(time.Minute))
@@ -220,7 +220,7 @@ func TestRestartingLasts(t *testing.T) {
 		{[]*corev1.Pod{nth(1, fixtures.Running()), other}, v1.PhaseRunning},
 		{[]*corev1.Pod{other}, v1.PhaseRunning},
 	} {
-		result := Plan(job, pods(step.pods...), later)
+		result := Plan(job, somePods(step.pods...), later)
 		if result.Status.Phase != step.want {
 			t.Errorf("step %d: phase %s, want %s", i, result.Status.Phase, step.want)
 		}

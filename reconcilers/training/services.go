@@ -6,6 +6,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // planServices gives every member a headless service of the pod's name, by
@@ -42,7 +43,7 @@ func (p *planner) service(m *member) *corev1ac.ServiceApplyConfiguration {
 // number or one name the first is taken: a service cannot have both, and a
 // headless one needs neither.
 func servicePorts(role *v1.Role, name string) []*corev1ac.ServicePortApplyConfiguration {
-	container := mainContainer(&role.Template.Spec, name)
+	container := pods.MainContainer(&role.Template.Spec, name)
 	if container == nil {
 		return nil
 	}

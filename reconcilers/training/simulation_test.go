@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/gangs"
 	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
@@ -257,12 +258,12 @@ func (w *world) String() string {
 		return err.Error()
 	}
 	lines := []string{strings.TrimSpace(string(text))}
-	for _, kind := range gangSchedulers {
-		lines = append(lines, fmt.Sprintf("%s is served: %v", kind.kind().Group, w.served[kind.kind()]))
+	for _, kind := range gangs.Schedulers {
+		lines = append(lines, fmt.Sprintf("%s is served: %v", kind.Kind().Group, w.served[kind.Kind()]))
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.others)) {
-		if child := w.others[key]; isPodGroup(child) {
-			lines = append(lines, fmt.Sprintf("pod group of %s for %d pods", kindOfGroup(child).Group, leastOf(child)))
+		if child := w.others[key]; gangs.IsPodGroup(child) {
+			lines = append(lines, fmt.Sprintf("pod group of %s for %d pods", gangs.KindOf(child).Group, leastOf(child)))
 		}
 	}
 	for _, name := range w.names() {
@@ -278,7 +279,7 @@ func (w *world) describe(pod *corev1.Pod) string {
 		line += ", not placed"
 	}
 	if link := w.linkOf(pod); link != nil {
-		line += ", of the pod group of " + link.kind().Group
+		line += ", of the pod group of " + link.Kind().Group
 	} else if w.job.Spec.Gang != nil {
 		line += ", of no pod group"
 	}

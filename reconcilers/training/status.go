@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // setCounts counts the pods of each role, in the order of the spec.
@@ -22,9 +23,9 @@ func (p *planner) setCounts() {
 		}
 		status := p.roleStatus(crew.role.Name)
 		status.Replicas = new(crew.wanted())
-		status.Active = new(crew.count(active))
+		status.Active = new(crew.count(pods.Active))
 		status.Ready = new(crew.ready())
-		status.Succeeded = new(crew.count(succeeded))
+		status.Succeeded = new(crew.count(pods.Succeeded))
 		status.Failed = new(crew.failedForGood())
 		status.Restarts = new(ptr.Deref(status.Restarts, 0))
 		status.CompletedIndexes = p.completed(crew)
@@ -74,9 +75,9 @@ func (p *planner) countRemaining() {
 		}
 		var running, ready int32
 		for _, m := range crew.members {
-			if m.state == active && !p.deleting[m.pod.UID] {
+			if m.State == pods.Active && !p.deleting[m.pod.UID] {
 				running++
-				if m.ready {
+				if m.Ready {
 					ready++
 				}
 			}
@@ -92,7 +93,7 @@ func (p *planner) countRemaining() {
 // what its pods are doing.
 func (p *planner) setProgress() {
 	lead := p.framework.leads(p.census)
-	runs := lead != nil && lead.count(active) > 0
+	runs := lead != nil && lead.count(pods.Active) > 0
 	restarting := p.gangRestarting || p.census.any((*member).replaced) ||
 		(isTrue(p.status.Conditions, v1.TrainingJobRestartingCondition) && !p.recovered(runs))
 	switch {
@@ -128,7 +129,7 @@ func (p *planner) recovered(runs bool) bool {
 		if elastic := p.job.Spec.Elastic; elastic != nil && crew.role.Name == v1.RoleWorker && runs {
 			least = min(least, ptr.Deref(elastic.MinReplicas, least))
 		}
-		if crew.count(active)+crew.count(succeeded)+crew.failedForGood() < least {
+		if crew.count(pods.Active)+crew.count(pods.Succeeded)+crew.failedForGood() < least {
 			return false
 		}
 	}
@@ -162,7 +163,7 @@ func isTrue(conditions []metav1.Condition, kind string) bool {
 func (c *crew) ready() int32 {
 	var n int32
 	for _, m := range c.members {
-		if m.state == active && m.ready {
+		if m.State == pods.Active && m.Ready {
 			n++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // tensorflow runs TensorFlow. Its processes find each other by TF_CONFIG, as
@@ -42,10 +43,10 @@ func (f tensorflow) succeeded(c *census) bool {
 	case lead.role.Name != v1.RoleWorker:
 		return lead.done(c.job)
 	case ptr.Deref(c.job.Spec.TensorFlow, v1.TensorFlow{}).SuccessPolicy != v1.SuccessAllWorkers:
-		return lead.members[0].state == succeeded
+		return lead.members[0].State == pods.Succeeded
 	case f.dynamic(c.job):
 		// Workers that have left for good are not waited for.
-		n, gone := lead.count(succeeded), lead.failedForGood()
+		n, gone := lead.count(pods.Succeeded), lead.failedForGood()
 		return n > 0 && (n+gone == lead.wanted() || lead.done(c.job))
 	default:
 		return lead.done(c.job)
@@ -113,9 +114,9 @@ func (f tensorflow) equip(c *census, m *member, pod *corev1.Pod) {
 	if err != nil {
 		return // Maps of texts and numbers always have a JSON form.
 	}
-	env := environment{}
-	env.set("TF_CONFIG", string(text))
-	env.into(mainContainer(&pod.Spec, f.container(c.job)))
+	env := pods.Environment{}
+	env.Set("TF_CONFIG", string(text))
+	env.Into(pods.MainContainer(&pod.Spec, f.container(c.job)))
 }
 
 // cluster lists the addresses of every role but the Evaluator: TensorFlow

@@ -83,7 +83,7 @@ func transitionsOfPending() map[transition]bool {
 		pods    plan.Observed
 	}{
 		{workers: 0}, {workers: 1}, {workers: 0}, {workers: 0, suspend: true}, {workers: 0},
-		{workers: 1, pods: pods(fixtures.Pod("a-worker-0", fixtures.Running()))}, {workers: 0}, {workers: 0, after: time.Hour},
+		{workers: 1, pods: somePods(fixtures.Pod("a-worker-0", fixtures.Running()))}, {workers: 0}, {workers: 0, after: time.Hour},
 	}
 	for _, step := range steps {
 		job.Spec.Elastic.Replicas, job.Spec.RunPolicy.Suspend = new(step.workers), new(step.suspend)

@@ -19,6 +19,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
@@ -156,7 +157,7 @@ func (w *world) observed() plan.Observed {
 	for _, pod := range w.seenPods {
 		// A manager's cache holds no more of it.
 		held := *pod
-		lean(&held)
+		pods.Lean(&held)
 		observed.Children = append(observed.Children, &held)
 	}
 	for _, child := range w.seenOthers {
@@ -328,11 +329,11 @@ func (w *world) resumed() {
 	finished := w.finished
 	w.facts = facts{succeeded: map[string]bool{}, finished: finished, fault: w.fault}
 	for name, pod := range w.pods {
-		w.happened += mainStatus(pod, "").RestartCount
+		w.happened += pods.MainStatus(pod, "").RestartCount
 		if seen := w.seenPods[name]; seen != nil && seen.UID == pod.UID {
-			w.happened -= mainStatus(seen, "").RestartCount
+			w.happened -= pods.MainStatus(seen, "").RestartCount
 		}
-		if mainStatus(pod, "").State.Waiting != nil {
+		if pods.MainStatus(pod, "").State.Waiting != nil {
 			w.due++
 		}
 		if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded && w.serves(pod) {
@@ -362,7 +363,7 @@ func (w *world) delete(deletion plan.Deletion) {
 		return
 	}
 	w.note("deleted %s %s: %s", name, pod.UID, deletion.Reason)
-	if deletion.Reason == "replaced by a new pod" && !isLost(pod) && pod.DeletionTimestamp == nil {
+	if deletion.Reason == "replaced by a new pod" && !pods.IsLost(pod) && pod.DeletionTimestamp == nil {
 		w.replaced++
 	}
 	w.terminate(pod)

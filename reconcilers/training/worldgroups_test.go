@@ -15,7 +15,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/gangs"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
@@ -26,7 +28,7 @@ import (
 // gangShape asks for the pods all together, in one of the ways there are.
 func gangShape(r *rand.Rand) fixtures.JobMod {
 	return func(job *v1.TrainingJob) {
-		job.Spec.Gang = &v1.Gang{Scheduler: []string{"", "", volcanoName, corev1.DefaultSchedulerName, "gangs"}[r.IntN(5)]}
+		job.Spec.Gang = &v1.Gang{Scheduler: []string{"", "", gangs.VolcanoName, corev1.DefaultSchedulerName, "gangs"}[r.IntN(5)]}
 		if r.IntN(3) == 0 {
 			job.Spec.Gang.MinAvailable = new(1 + r.Int32N(4))
 		}
@@ -42,9 +44,9 @@ func gangShape(r *rand.Rand) fixtures.JobMod {
 // installSchedulers says which kinds of pod group the API server knows.
 func (w *world) installSchedulers(r *rand.Rand) {
 	w.served = map[schema.GroupVersionKind]bool{}
-	for _, scheduler := range gangSchedulers {
+	for _, scheduler := range gangs.Schedulers {
 		if r.IntN(2) == 0 {
-			w.served[scheduler.kind()] = true
+			w.served[scheduler.Kind()] = true
 		}
 	}
 	w.topologyGate = r.IntN(2) == 0
@@ -53,7 +55,7 @@ func (w *world) installSchedulers(r *rand.Rand) {
 // changeSchedulers installs a gang scheduler, or removes one with its groups.
 // Kubernetes' own is there or not for good.
 func (w *world) changeSchedulers() {
-	kind := []schema.GroupVersionKind{pluginsGroupKind, volcanoGroupKind}[w.random.IntN(2)]
+	kind := []schema.GroupVersionKind{gangs.PluginsKind, gangs.VolcanoKind}[w.random.IntN(2)]
 	w.served[kind] = !w.served[kind]
 	w.note("%s is served: %v", kind.Group, w.served[kind])
 	if !w.served[kind] {
@@ -66,8 +68,8 @@ func groupKey(kind schema.GroupVersionKind) string { return "PodGroup/" + kind.G
 
 // admitGang has Volcano admit the job's group to its queue.
 func (w *world) admitGang() {
-	key := groupKey(volcanoGroupKind)
-	if group, ok := w.others[key].(*unstructured.Unstructured); ok && phaseOf(group) != "Inqueue" {
+	key := groupKey(gangs.VolcanoKind)
+	if group, ok := w.others[key].(*unstructured.Unstructured); ok && gangs.PhaseOf(group) != "Inqueue" {
 		group = group.DeepCopy()
 		_ = unstructured.SetNestedField(group.Object, "Inqueue", "status", "phase")
 		w.others[key] = group
@@ -92,7 +94,7 @@ func (w *world) applyGroup(child runtime.ApplyConfiguration) bool {
 	default:
 		return false
 	}
-	kind := kindOfGroup(wanted)
+	kind := gangs.KindOf(wanted)
 	w.checkGroup(wanted)
 	if seen := w.seenOthers[groupKey(kind)]; seen != nil && sameGroup(seen, wanted) {
 		return true
@@ -181,17 +183,17 @@ func (w *world) place(pod *corev1.Pod) *corev1.Pod {
 // placeable says whether there are as many pods as the group of a pod needs. A
 // scheduler that was removed leaves its pods to others, which know no groups.
 func (w *world) placeable(pod *corev1.Pod) bool {
-	for _, scheduler := range gangSchedulers {
-		if !scheduler.joined(w.job, pod) || !w.served[scheduler.kind()] {
+	for _, scheduler := range gangs.Schedulers {
+		if !scheduler.Joined(w.job.Name, pod) || !w.served[scheduler.Kind()] {
 			continue
 		}
-		group := w.others[groupKey(scheduler.kind())]
+		group := w.others[groupKey(scheduler.Kind())]
 		if group == nil {
 			return false
 		}
 		n := int32(0)
 		for _, other := range w.pods {
-			if scheduler.joined(w.job, other) && other.DeletionTimestamp == nil && (scheduler.counts() || !ended(other)) {
+			if scheduler.Joined(w.job.Name, other) && other.DeletionTimestamp == nil && (scheduler.Counts() || !ended(other)) {
 				n++
 			}
 		}
@@ -219,7 +221,7 @@ func (w *world) checkGroup(group plan.Object) {
 			least += min(*elastic.MinReplicas, n) - n
 		}
 		most, least = most+n, least+n
-		all, placed := w.apart(role, n, kindOfGroup(group))
+		all, placed := w.apart(role, n, gangs.KindOf(group))
 		apart, apartPlaced = apart+all, apartPlaced+placed
 	}
 	done := w.forgotten()
@@ -245,7 +247,7 @@ func (w *world) apart(role *v1.Role, replicas int32, kind schema.GroupVersionKin
 		if !ok || index >= replicas || over(pod) || pod.DeletionTimestamp != nil {
 			continue
 		}
-		if link := w.linkOf(pod); link != nil && link.kind() == kind {
+		if link := w.linkOf(pod); link != nil && link.Kind() == kind {
 			continue
 		}
 		all++
@@ -257,7 +259,9 @@ func (w *world) apart(role *v1.Role, replicas int32, kind schema.GroupVersionKin
 }
 
 // over says whether the main container of a pod has ended.
-func over(pod *corev1.Pod) bool { return ended(pod) || mainStatus(pod, "").State.Terminated != nil }
+func over(pod *corev1.Pod) bool {
+	return ended(pod) || pods.MainStatus(pod, "").State.Terminated != nil
+}
 
 // forgotten is how many pods are done and gone.
 func (w *world) forgotten() int32 {
@@ -281,32 +285,32 @@ func (w *world) checkLink(pod *corev1.Pod) {
 		return
 	}
 	if link != nil {
-		group := w.seenOthers[groupKey(link.kind())]
-		if group == nil || !w.served[link.kind()] {
+		group := w.seenOthers[groupKey(link.Kind())]
+		if group == nil || !w.served[link.Kind()] {
 			w.fail("pod %s comes before its group", pod.Name)
-		} else if !link.admits(group) {
+		} else if !link.Admits(group) {
 			w.fail("pod %s comes before its group is admitted", pod.Name)
 		}
 		return
 	}
 	for _, other := range w.seenPods {
 		there := w.linkOf(other)
-		if there == nil && !ended(other) || there != nil && !w.served[there.kind()] {
+		if there == nil && !ended(other) || there != nil && !w.served[there.Kind()] {
 			return
 		}
 	}
-	for _, candidate := range candidates(w.seenJob.Spec.Gang.Scheduler) {
-		if w.served[candidate.kind()] {
-			w.fail("pod %s is of no group although %s is there", pod.Name, candidate.title())
+	for _, candidate := range gangs.Candidates(w.seenJob.Spec.Gang.Scheduler) {
+		if w.served[candidate.Kind()] {
+			w.fail("pod %s is of no group although %s is there", pod.Name, candidate.Title())
 			return
 		}
 	}
 }
 
 // linkOf returns the scheduler of whose group a pod is, or nil.
-func (w *world) linkOf(pod *corev1.Pod) gangScheduler {
-	for _, scheduler := range gangSchedulers {
-		if scheduler.joined(w.job, pod) {
+func (w *world) linkOf(pod *corev1.Pod) gangs.Scheduler {
+	for _, scheduler := range gangs.Schedulers {
+		if scheduler.Joined(w.job.Name, pod) {
 			return scheduler
 		}
 	}
@@ -317,7 +321,7 @@ func (w *world) linkOf(pod *corev1.Pod) gangScheduler {
 func (w *world) groups() int {
 	n := 0
 	for _, child := range w.others {
-		if isPodGroup(child) {
+		if gangs.IsPodGroup(child) {
 			n++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // xgboost runs XGBoost, whose tracker the master starts, and LightGBM, which
@@ -36,19 +37,19 @@ func (f xgboost) equip(c *census, m *member, pod *corev1.Pod) {
 			rank += master.wanted()
 		}
 	}
-	env := environment{}
-	env.set("PYTHONUNBUFFERED", "1")
-	env.set("MASTER_ADDR", childName(c.job, v1.RoleMaster, 0))
-	env.set("MASTER_PORT", itoa(masterPort))
-	env.set("WORLD_SIZE", itoa(c.total()))
-	env.set("RANK", itoa(rank))
+	env := pods.Environment{}
+	env.Set("PYTHONUNBUFFERED", "1")
+	env.Set("MASTER_ADDR", childName(c.job, v1.RoleMaster, 0))
+	env.Set("MASTER_PORT", itoa(masterPort))
+	env.Set("WORLD_SIZE", itoa(c.total()))
+	env.Set("RANK", itoa(rank))
 	if workers := c.crew(v1.RoleWorker); workers != nil && c.total() > 1 {
 		addresses := make([]string, 0, workers.wanted())
 		for _, worker := range workers.members {
 			addresses = append(addresses, childName(c.job, v1.RoleWorker, worker.index))
 		}
-		env.set("WORKER_PORT", itoa(c.portOf(workers.role)))
-		env.set("WORKER_ADDRS", strings.Join(addresses, ","))
+		env.Set("WORKER_PORT", itoa(c.portOf(workers.role)))
+		env.Set("WORKER_ADDRS", strings.Join(addresses, ","))
 	}
-	env.intoAll(pod)
+	env.IntoAll(pod)
 }

@@ -120,7 +120,7 @@ var _ = Describe("a gang", func() {
 		submit(ctx, ns, "gang", fixtures.Master(), fixtures.Workers(2), in("fits"), ganged(nil),
 			simulate(map[string]string{cluster.SimulateRunSeconds: "3"}))
 		eventuallyJob(ctx, ns, "gang", And(inPhase(v1.PhaseRunning),
-			gangIs(metav1.ConditionTrue, v1.TrainingJobGangScheduledReason, "3 of 3 pods are placed")))
+			gangIs(metav1.ConditionTrue, v1.GangScheduledReason, "3 of 3 pods are placed")))
 		var group schedulingv1beta1.PodGroup
 		Expect(k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: "gang"}, &group)).To(Succeed())
 		Expect(group.Spec.SchedulingPolicy.Gang.MinCount).To(Equal(int32(3)))
@@ -137,17 +137,17 @@ var _ = Describe("a gang", func() {
 		newPool(ctx, "large", "a", "a", "b")
 		ns := newNamespace(ctx)
 		submit(ctx, ns, "gang", fixtures.Workers(4), in("large"), ganged(nil), forever)
-		eventuallyJob(ctx, ns, "gang", gangIs(metav1.ConditionFalse, v1.TrainingJobGangPendingReason,
+		eventuallyJob(ctx, ns, "gang", gangIs(metav1.ConditionFalse, v1.GangPendingReason,
 			"0 of 4 pods are placed; kube-scheduler places them when it can place 4: "))
 		Expect(now(ctx, pods(ns, "gang"))).To(HaveLen(4))
 		Consistently(nodesOf(ns, "gang")).WithContext(ctx).WithTimeout(3 * time.Second).Should(BeEmpty())
 
 		addToPool(ctx, "large", 3, "b")
-		eventuallyJob(ctx, ns, "gang", And(allReady("4/4"), gangIs(metav1.ConditionTrue, v1.TrainingJobGangScheduledReason, "4 of 4")))
+		eventuallyJob(ctx, ns, "gang", And(allReady("4/4"), gangIs(metav1.ConditionTrue, v1.GangScheduledReason, "4 of 4")))
 
 		By("losing a pod, whose successor joins the others")
 		mustKubectl(ctx, "", "delete", "pod", "-n", ns, "gang-worker-2")
-		eventuallyJob(ctx, ns, "gang", And(allReady("4/4"), gangIs(metav1.ConditionTrue, v1.TrainingJobGangScheduledReason, "4 of 4")))
+		eventuallyJob(ctx, ns, "gang", And(allReady("4/4"), gangIs(metav1.ConditionTrue, v1.GangScheduledReason, "4 of 4")))
 
 		By("looking at it again, which writes nothing")
 		version := func(g Gomega, ctx context.Context) string {
@@ -183,7 +183,7 @@ var _ = Describe("a gang", func() {
 		Expect(racksOf(ctx, ns, "gang")).To(Equal([]string{"b"}))
 
 		submit(ctx, ns, "wide", fixtures.Workers(4), in("racks"), ganged(oneRack), forever)
-		eventuallyJob(ctx, ns, "wide", gangIs(metav1.ConditionFalse, v1.TrainingJobGangPendingReason, "0 of 4"))
+		eventuallyJob(ctx, ns, "wide", gangIs(metav1.ConditionFalse, v1.GangPendingReason, "0 of 4"))
 		submit(ctx, ns, "near", fixtures.Workers(2), in("racks"), ganged(bestRack), forever)
 		eventuallyJob(ctx, ns, "near", allReady("2/2"))
 		Expect(racksOf(ctx, ns, "near")).To(Equal([]string{"a"}))
@@ -209,7 +209,7 @@ var _ = Describe("a gang", func() {
 		ns := newNamespace(ctx)
 		submit(ctx, ns, "gang", fixtures.Workers(3), fixtures.Elastic(2, 4), fixtures.Scaled(3), in("elastic"), ganged(nil), forever)
 		eventuallyJob(ctx, ns, "gang", And(allReady("2/3"), inPhase(v1.PhaseRunning),
-			gangIs(metav1.ConditionTrue, v1.TrainingJobGangScheduledReason, "2 of 3 pods are placed; kube-scheduler places them when it can place 2")))
+			gangIs(metav1.ConditionTrue, v1.GangScheduledReason, "2 of 3 pods are placed; kube-scheduler places them when it can place 2")))
 		addToPool(ctx, "elastic", 2, "b")
 		eventuallyJob(ctx, ns, "gang", allReady("3/3"))
 	})
@@ -226,7 +226,7 @@ var _ = Describe("a gang", func() {
 			return groups.Items
 		}).WithContext(ctx).Should(BeEmpty())
 		patch(ctx, ns, "tj/gang", `{"spec":{"runPolicy":{"suspend":false}}}`)
-		eventuallyJob(ctx, ns, "gang", And(allReady("2/2"), gangIs(metav1.ConditionTrue, v1.TrainingJobGangScheduledReason, "2 of 2")))
+		eventuallyJob(ctx, ns, "gang", And(allReady("2/2"), gangIs(metav1.ConditionTrue, v1.GangScheduledReason, "2 of 2")))
 	})
 
 	It("has one priority, that of its job", func(ctx context.Context) {
@@ -240,7 +240,7 @@ var _ = Describe("a gang", func() {
 		submit(ctx, ns, "urgent", fixtures.Workers(2), in("urgent"), forever,
 			func(job *v1.TrainingJob) { job.Spec.Gang = &v1.Gang{PriorityClassName: class} })
 		eventuallyJob(ctx, ns, "urgent", allReady("2/2"))
-		eventuallyJob(ctx, ns, "usual", gangIs(metav1.ConditionFalse, v1.TrainingJobGangPendingReason, "0 of 2"))
+		eventuallyJob(ctx, ns, "usual", gangIs(metav1.ConditionFalse, v1.GangPendingReason, "0 of 2"))
 	})
 
 	It("that is restarted whole is preempted whole", func(ctx context.Context) {
@@ -255,7 +255,7 @@ var _ = Describe("a gang", func() {
 			func(job *v1.TrainingJob) { job.Spec.Gang = &v1.Gang{PriorityClassName: class} })
 		eventuallyJob(ctx, ns, "urgent", allReady("1/1"))
 		Eventually(preempted(ns)).WithContext(ctx).Should(ConsistOf("usual-worker-0", "usual-worker-1", "usual-worker-2"))
-		job := eventuallyJob(ctx, ns, "usual", gangIs(metav1.ConditionFalse, v1.TrainingJobGangPendingReason, "0 of 3"))
+		job := eventuallyJob(ctx, ns, "usual", gangIs(metav1.ConditionFalse, v1.GangPendingReason, "0 of 3"))
 		Expect(job.Status.Restarts).To(HaveValue(BeZero()))
 		Expect(job.Status.Attempt).To(HaveValue(BeEquivalentTo(1)))
 	})

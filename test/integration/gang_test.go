@@ -105,7 +105,7 @@ var _ = Describe("a gang scheduler", Serial, func() {
 			template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}
 		})
 		submitJob(ctx, ns, "early", gangOf(""))
-		eventuallyGang(ctx, ns, "early", v1.TrainingJobGangUnsupportedReason, "no gang scheduler is there")
+		eventuallyGang(ctx, ns, "early", v1.GangUnsupportedReason, "no gang scheduler is there")
 		Eventually(func(g Gomega, ctx context.Context) { g.Expect(podsOf(ctx, g, ns, "early")).To(HaveLen(2)) }).WithContext(ctx).Should(Succeed())
 
 		By("installing the kinds of two")
@@ -127,9 +127,9 @@ var _ = Describe("a gang scheduler", Serial, func() {
 			g.Expect(pods).To(HaveEach(HaveField("Labels", HaveKeyWithValue("scheduling.x-k8s.io/pod-group", "plugged"))))
 			g.Expect(valueAt(read(g, ctx, plugins, ns, "plugged"), "spec", "minResources")).To(Equal(map[string]any{"cpu": "1"}))
 		}).WithContext(ctx).Should(Succeed())
-		eventuallyGang(ctx, ns, "plugged", v1.TrainingJobGangPendingReason, "0 of 2 pods are placed; scheduler-plugins places them when it can place 2")
+		eventuallyGang(ctx, ns, "plugged", v1.GangPendingReason, "0 of 2 pods are placed; scheduler-plugins places them when it can place 2")
 		bind(ctx, ns, "plugged")
-		eventuallyGang(ctx, ns, "plugged", v1.TrainingJobGangScheduledReason, "2 of 2 pods")
+		eventuallyGang(ctx, ns, "plugged", v1.GangScheduledReason, "2 of 2 pods")
 
 		By("healing what somebody changes")
 		group := read(NewWithT(GinkgoT()), ctx, plugins, ns, "plugged")
@@ -140,7 +140,7 @@ var _ = Describe("a gang scheduler", Serial, func() {
 
 		By("waiting for Volcano's queue")
 		submitJob(ctx, ns, "queued", gangOf("volcano"), sized, func(job *v1.TrainingJob) { job.Spec.Gang.QueueName = "team-a" })
-		eventuallyGang(ctx, ns, "queued", v1.TrainingJobGangPendingReason, "its queue has not admitted the group yet")
+		eventuallyGang(ctx, ns, "queued", v1.GangPendingReason, "its queue has not admitted the group yet")
 		group = read(NewWithT(GinkgoT()), ctx, volcano, ns, "queued")
 		Expect(valueAt(group, "spec")).To(Equal(map[string]any{"minMember": int64(2), "minResources": map[string]any{"cpu": "1"}, "queue": "team-a"}))
 		Consistently(func(g Gomega, ctx context.Context) { g.Expect(podsOf(ctx, g, ns, "queued")).To(BeEmpty()) }).WithContext(ctx).WithTimeout(time.Second).Should(Succeed())
@@ -155,7 +155,7 @@ var _ = Describe("a gang scheduler", Serial, func() {
 
 		By("leaving alone pods that were made before")
 		mustKubectl(ctx, "", "label", "-n", ns, "tj/early", "look=again")
-		eventuallyGang(ctx, ns, "early", v1.TrainingJobGangUngroupedReason, "the pods are of no pod group")
+		eventuallyGang(ctx, ns, "early", v1.GangUngroupedReason, "the pods are of no pod group")
 
 		By("taking the kinds away")
 		since = logLength()
@@ -165,7 +165,7 @@ var _ = Describe("a gang scheduler", Serial, func() {
 		// While they go, the API server forbids making the groups again.
 		upheavals = append(upheavals, [2]int{since, logLength()})
 		submitJob(ctx, ns, "late", gangOf(""))
-		eventuallyGang(ctx, ns, "late", v1.TrainingJobGangUnsupportedReason, "no gang scheduler is there")
+		eventuallyGang(ctx, ns, "late", v1.GangUnsupportedReason, "no gang scheduler is there")
 		for _, name := range []string{"plugged", "queued", "late"} {
 			Expect(k8s.Delete(ctx, &v1.TrainingJob{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})).To(Succeed())
 		}

@@ -1,4 +1,4 @@
-package training
+package gangs
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -13,26 +13,27 @@ import (
 	"github.com/penstock-dev/penstock/reconcilers/plan"
 )
 
-// nativeGangs are Kubernetes' own, from 1.37 on: kube-scheduler places the pods
+// native are Kubernetes' own, from 1.37 on: kube-scheduler places the pods
 // of a PodGroup, within one domain of a topology if it says so. All pods of a
 // group must have its priority.
-type nativeGangs struct{}
+type native struct{}
 
-var nativeGroupKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
+// NativeKind is the kind of their groups.
+var NativeKind = schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup")
 
-func (nativeGangs) kind() schema.GroupVersionKind { return nativeGroupKind }
+func (native) Kind() schema.GroupVersionKind { return NativeKind }
 
-func (nativeGangs) title() string { return "kube-scheduler" }
+func (native) Title() string { return "kube-scheduler" }
 
-func (nativeGangs) counts() bool { return false }
+func (native) Counts() bool { return false }
 
-func (nativeGangs) queues() bool { return false }
+func (native) queues() bool { return false }
 
 // group sets what cannot change as the group has it: its priority, how it is
 // disrupted, and its topology, which an API server without the feature gate
 // TopologyAwareWorkloadScheduling leaves out.
-func (nativeGangs) group(g *gang, observed plan.Object) runtime.ApplyConfiguration {
-	domain, priority, whole := string(g.domain()), g.priorityClass(), g.disruptedWhole()
+func (native) group(g *Gang, observed plan.Object) runtime.ApplyConfiguration {
+	domain, priority, whole := string(g.domain()), g.priorityClass(), g.Whole
 	if group, ok := observed.(*schedulingv1beta1.PodGroup); ok {
 		domain, priority, whole = domainOf(group), group.Spec.PriorityClassName, isDisruptedWhole(group)
 	}
@@ -48,22 +49,22 @@ func (nativeGangs) group(g *gang, observed plan.Object) runtime.ApplyConfigurati
 	if whole {
 		spec.WithDisruptionMode(schedulingv1beta1ac.DisruptionMode().WithAll(schedulingv1beta1.AllDisruptionMode{}))
 	}
-	return schedulingv1beta1ac.PodGroup(g.job.Name, g.job.Namespace).WithLabels(jobLabels(g.job)).WithSpec(spec)
+	return schedulingv1beta1ac.PodGroup(g.Name, g.Namespace).WithLabels(g.Labels).WithSpec(spec)
 }
 
-func (nativeGangs) join(g *gang, _ *member, pod *corev1.Pod) {
-	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new(g.job.Name)}
+func (native) join(g *Gang, _ v1.RoleName, pod *corev1.Pod) {
+	pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new(g.Name)}
 	g.prioritize(pod)
 }
 
-func (nativeGangs) joined(job *v1.TrainingJob, pod *corev1.Pod) bool {
-	group := pod.Spec.SchedulingGroup
-	return group != nil && group.PodGroupName != nil && *group.PodGroupName == job.Name
+func (native) Joined(group string, pod *corev1.Pod) bool {
+	link := pod.Spec.SchedulingGroup
+	return link != nil && link.PodGroupName != nil && *link.PodGroupName == group
 }
 
-func (nativeGangs) admits(plan.Object) bool { return true }
+func (native) Admits(plan.Object) bool { return true }
 
-func (nativeGangs) says(group plan.Object) string {
+func (native) says(group plan.Object) string {
 	native, ok := group.(*schedulingv1beta1.PodGroup)
 	if !ok {
 		return ""
@@ -75,7 +76,7 @@ func (nativeGangs) says(group plan.Object) string {
 	return c.Message
 }
 
-func (nativeGangs) keeps(group plan.Object, key v1.LabelKey) bool {
+func (native) keeps(group plan.Object, key v1.LabelKey) bool {
 	native, ok := group.(*schedulingv1beta1.PodGroup)
 	return ok && domainOf(native) == string(key)
 }

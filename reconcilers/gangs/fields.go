@@ -1,17 +1,16 @@
-package training
+package gangs
 
 import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
 )
 
-// podGroups returns an object of every kind of pod group.
-func podGroups() []plan.Object {
-	return []plan.Object{&schedulingv1beta1.PodGroup{}, emptyGroup(pluginsGroupKind), emptyGroup(volcanoGroupKind)}
+// Kinds returns an object of every kind of pod group.
+func Kinds() []plan.Object {
+	return []plan.Object{&schedulingv1beta1.PodGroup{}, emptyGroup(PluginsKind), emptyGroup(VolcanoKind)}
 }
 
 func emptyGroup(kind schema.GroupVersionKind) *unstructured.Unstructured {
@@ -20,14 +19,15 @@ func emptyGroup(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return group
 }
 
-func isPodGroup(child plan.Object) bool { return !kindOfGroup(child).Empty() }
+// IsPodGroup says whether a child is a pod group of any scheduler.
+func IsPodGroup(child plan.Object) bool { return !KindOf(child).Empty() }
 
-// kindOfGroup returns the kind of a pod group, none for any other child.
+// KindOf returns the kind of a pod group, none for any other child.
 // Nothing else is owned without a Go type.
-func kindOfGroup(child plan.Object) schema.GroupVersionKind {
+func KindOf(child plan.Object) schema.GroupVersionKind {
 	switch group := child.(type) {
 	case *schedulingv1beta1.PodGroup:
-		return nativeGroupKind
+		return NativeKind
 	case *unstructured.Unstructured:
 		return group.GroupVersionKind()
 	default:
@@ -35,17 +35,18 @@ func kindOfGroup(child plan.Object) schema.GroupVersionKind {
 	}
 }
 
-// groupFields is the pod group of a job, in a kind that has no Go type here.
-func groupFields(job *v1.TrainingJob, kind schema.GroupVersionKind, spec map[string]any) plan.Fields {
+// groupFields is the pod group of a workload, in a kind that has no Go type here.
+func groupFields(g *Gang, kind schema.GroupVersionKind, spec map[string]any) plan.Fields {
 	group := emptyGroup(kind)
-	group.SetName(job.Name)
-	group.SetNamespace(job.Namespace)
-	group.SetLabels(jobLabels(job))
+	group.SetName(g.Name)
+	group.SetNamespace(g.Namespace)
+	group.SetLabels(g.Labels)
 	group.Object["spec"] = spec
 	return plan.Fields{Unstructured: group}
 }
 
-func phaseOf(group plan.Object) string {
+// PhaseOf returns the phase that an untyped group says it is in, or nothing.
+func PhaseOf(group plan.Object) string {
 	if untyped, ok := group.(*unstructured.Unstructured); ok {
 		phase, _, _ := unstructured.NestedString(untyped.Object, "status", "phase")
 		return phase
@@ -70,14 +71,14 @@ func saysPhase(group plan.Object) string {
 			return message
 		}
 	}
-	if phase := phaseOf(group); phase != "" {
+	if phase := PhaseOf(group); phase != "" {
 		return "its phase is " + phase
 	}
 	return ""
 }
 
 // pluginSpec is what the specs of scheduler-plugins and Volcano have in common.
-func (g *gang) pluginSpec() map[string]any {
+func (g *Gang) pluginSpec() map[string]any {
 	spec := map[string]any{"minMember": int64(g.needed())}
 	if least := g.minResources(); len(least) > 0 {
 		quantities := make(map[string]any, len(least))

@@ -1,4 +1,4 @@
-package training
+package pods
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -6,10 +6,10 @@ import (
 	"github.com/penstock-dev/penstock/reconcilers/plan"
 )
 
-// lean keeps of a pod's spec what can tell how it is and what it is of: nothing
+// Lean keeps of a pod's spec what can tell how it is and what it is of: nothing
 // of it can be healed, as pods do not change. Most of a pod in memory is the
 // rest, the more the longer its environment is.
-func lean(child plan.Object) {
+func Lean(child plan.Object) {
 	pod, ok := child.(*corev1.Pod)
 	if !ok {
 		return
