@@ -105,6 +105,9 @@ func (j *judgement) trials(found []*Policy) []trial {
 		if exception != nil && !j.request.Stored && !endsSoon(exception, j.request.Now) {
 			continue
 		}
+		if exception != nil && j.request.Stored {
+			j.verdict.Excepted = append(j.verdict.Excepted, policy.name)
+		}
 		t := trial{policy: policy, exception: exception}
 		t.action, t.parameters = policy.settings.in(j.labels)
 		trials = append(trials, t)

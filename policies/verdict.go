@@ -140,6 +140,9 @@ type Verdict struct {
 	// Expiring are exceptions that let violations pass: those in their last
 	// week and, for stored objects, all.
 	Expiring []Expiring
+	// Excepted are the policies that a stored object passes by an exception,
+	// whatever they say of it.
+	Excepted []string
 	// NotEvaluated are policies that need what is not known of the request: the
 	// user of audit, preview and offline checks, and what Request.Offline says.
 	NotEvaluated []NotEvaluated
@@ -200,6 +203,7 @@ func (v Verdict) Warnings() []string {
 
 func (v *Verdict) sort() {
 	slices.Sort(v.Judged)
+	slices.Sort(v.Excepted)
 	slices.SortFunc(v.NotEvaluated, func(a, b NotEvaluated) int { return cmp.Compare(a.Policy, b.Policy) })
 	v.Violations = sortedUnique(v.Violations)
 	v.Tolerated = sortedUnique(v.Tolerated)

@@ -47,8 +47,15 @@ type Preview interface {
 	Warnings(ctx context.Context, author authenticationv1.UserInfo, old, policy *v1.WorkloadPolicy) []string
 }
 
+// Kinds knows which kinds are served.
+type Kinds interface {
+	// Advice gives what the author of a policy should know of the kinds that it
+	// names.
+	Advice(ctx context.Context, policy *v1.WorkloadPolicy) field.ErrorList
+}
+
 // GateOptions are what a Gate decides by. All are required, but for Authors,
-// Preview, Decisions and Offline.
+// Kinds, Preview, Decisions and Offline.
 type GateOptions struct {
 	Engine  *policies.Engine
 	Cluster Cluster
@@ -59,6 +66,8 @@ type GateOptions struct {
 	// Authors may be nil where there is no cluster, which would know what the
 	// author of a policy may do.
 	Authors Authors
+	// Kinds may be nil where it is not known which are served.
+	Kinds Kinds
 	// Preview may be nil where there are no stored objects.
 	Preview Preview
 	// Decisions is told of every decision; nil for nobody.
@@ -114,6 +123,7 @@ func NewGate(options GateOptions) (*Gate, error) {
 	if options.Authors != nil {
 		workloadPolicies.permit = options.Authors.Faults
 	}
+	workloadPolicies.advise = adviseWorkloadPolicy(options.Kinds)
 	if options.Preview != nil {
 		workloadPolicies.warn = options.Preview.Warnings
 	}

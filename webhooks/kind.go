@@ -35,7 +35,7 @@ type typed[T any] struct {
 	warn func(ctx context.Context, author authenticationv1.UserInfo, old, object *T) []string
 	// advise gives what the author should know of the fields of an object that
 	// is admitted, in v1 paths; nil for nothing.
-	advise func(old, object *T) field.ErrorList
+	advise func(ctx context.Context, old, object *T) field.ErrorList
 	// permit gives what keeps the author of a request from making it; nil where
 	// the API server alone decides that. No old fault excuses it.
 	permit   func(ctx context.Context, author authenticationv1.UserInfo, old, object *T) (field.ErrorList, error)
@@ -82,7 +82,7 @@ func (k *typed[T]) warnings(ctx context.Context, request *admissionv1.AdmissionR
 		if old != nil {
 			k.defaults(old)
 		}
-		for _, line := range k.advise(old, object) {
+		for _, line := range k.advise(ctx, old, object) {
 			found = append(found, fault{field: line.Field, message: line.Detail})
 		}
 	}

@@ -1,6 +1,10 @@
 package webhooks
 
 import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/webhooks/defaulting"
 	"github.com/penstock-dev/penstock/webhooks/validation"
@@ -30,7 +34,9 @@ func newTrainingJobs() (*typed[v1.TrainingJob], error) {
 		spokes:    spokes,
 		defaults:  defaulting.DefaultTrainingJob,
 		validate:  validation.ValidateTrainingJob,
-		advise:    validation.AdviseTrainingJob,
-		policies:  true,
+		advise: func(_ context.Context, old, job *v1.TrainingJob) field.ErrorList {
+			return validation.AdviseTrainingJob(old, job)
+		},
+		policies: true,
 	}, nil
 }

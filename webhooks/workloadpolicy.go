@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"context"
 	"errors"
 	"slices"
 
@@ -64,6 +65,17 @@ func validateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 		errs = append(errs, field.InternalError(path.Child("rego"), err))
 	}
 	return errs
+}
+
+// adviseWorkloadPolicy gives what gives advice on a policy; kinds may be nil.
+func adviseWorkloadPolicy(kinds Kinds) func(ctx context.Context, old, policy *v1.WorkloadPolicy) field.ErrorList {
+	return func(ctx context.Context, _, policy *v1.WorkloadPolicy) field.ErrorList {
+		var advice field.ErrorList
+		if kinds != nil {
+			advice = kinds.Advice(ctx, policy)
+		}
+		return advice
+	}
 }
 
 // barsPods refuses a policy that every pod would have to wait for: should no

@@ -219,7 +219,7 @@ type PolicyResources struct {
 	// +kubebuilder:validation:MaxLength=253
 	Group string `json:"group,omitempty"`
 
-	// kinds in the group.
+	// kinds in the group, as the API server spells them: Deployment; * for all.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

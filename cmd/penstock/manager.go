@@ -259,9 +259,10 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 		Cluster: cluster,
 		Clock:   time.Now,
 		Loaded:  loader.Loaded,
-		Authors: &controller.Authors{Reviews: mgr.GetClient(), Mapper: mgr.GetRESTMapper()},
+		Kinds:   loader.Kinds(),
+		Authors: &controller.Authors{Reviews: mgr.GetClient(), Mapper: loader.Kinds()},
 		Preview: controller.NewPreview(controller.Preview{
-			Live: mgr.GetAPIReader(), Reviews: mgr.GetClient(), Mapper: mgr.GetRESTMapper(), Stored: stored, Engine: engine, Deadline: o.policyDeadline,
+			Live: mgr.GetAPIReader(), Reviews: mgr.GetClient(), Mapper: loader.Kinds(), Stored: stored, Engine: engine, Deadline: o.policyDeadline,
 		}),
 
 		Decisions:        decisions,

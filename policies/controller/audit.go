@@ -112,7 +112,7 @@ func SetupAudit(mgr ctrl.Manager, loader *Loader, options AuditOptions) error {
 	if err != nil {
 		return fmt.Errorf("failed to make the client of the audit: %w", err)
 	}
-	audit := newAudit(loader.engine, mgr.GetRESTMapper(), client, options.Stored)
+	audit := newAudit(loader.engine, loader.kinds, client, options.Stored)
 	audit.cache, audit.changed, audit.loaded = mgr.GetCache(), loader.status.audited, loader.Loaded
 	if !options.NoReports {
 		if audit.reports, err = newReporter(config, client, audit); err != nil {

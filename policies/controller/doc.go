@@ -6,6 +6,7 @@
 //     a pure function; coverage.go, what that means for each policy;
 //   - webhookconfiguration.go: the leader keeps the configuration at that, and
 //     probes that the API server works by it;
+//   - servedkinds.go: which kinds are served, as they are spelt;
 //   - authors.go: what the author of a policy must be allowed to read; which
 //     kinds that are, by the pure readkinds.go;
 //   - preview.go: what a policy would mean for stored objects, for its author;

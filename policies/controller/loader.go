@@ -32,6 +32,7 @@ type Loader struct {
 	// changed is called after each change of the engine; nil for nobody.
 	changed   func()
 	inventory *Inventory
+	kinds     *ServedKinds
 	status    *status
 	// audit is nil where nothing is audited.
 	audit  *Audit
@@ -49,12 +50,16 @@ func Setup(mgr ctrl.Manager, engine *policies.Engine, rules RulesOptions) (*Load
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client of the inventory: %w", err)
 	}
-	inventory := newInventory(engine, live, mgr.GetRESTMapper())
+	kinds, err := NewServedKinds(mgr)
+	if err != nil {
+		return nil, err
+	}
+	inventory := newInventory(engine, live, kinds)
 	if err := mgr.Add(inventory); err != nil {
 		return nil, fmt.Errorf("failed to add the inventory: %w", err)
 	}
 	metrics.Registry.MustRegister(inventory)
-	loader := &Loader{client: mgr.GetClient(), engine: engine, changed: inventory.follow, inventory: inventory}
+	loader := &Loader{client: mgr.GetClient(), engine: engine, changed: inventory.follow, inventory: inventory, kinds: kinds}
 	if err := mgr.Add(loader); err != nil {
 		return nil, fmt.Errorf("failed to add the policy loader: %w", err)
 	}
@@ -75,8 +80,9 @@ func Setup(mgr ctrl.Manager, engine *policies.Engine, rules RulesOptions) (*Load
 	if err != nil {
 		return nil, err
 	}
+	rules.Spelling = kinds.Spelling
 	err = setupConfigurer(mgr, &configurer{
-		client: mgr.GetClient(), mapper: mgr.GetRESTMapper(), options: rules, coverages: known, changed: changed,
+		client: mgr.GetClient(), mapper: kinds, options: rules, coverages: known, changed: changed,
 	})
 	if err != nil {
 		return nil, err
@@ -109,6 +115,9 @@ func (l *Loader) Start(ctx context.Context) error {
 
 // Inventory is what keeps the objects that the policies read.
 func (l *Loader) Inventory() *Inventory { return l.inventory }
+
+// Kinds are those that the API server serves.
+func (l *Loader) Kinds() *ServedKinds { return l.kinds }
 
 func (l *Loader) tell() {
 	if l.changed != nil {

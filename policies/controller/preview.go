@@ -2,7 +2,7 @@ package controller
 
 import (
 	"context"
-	"fmt"
+	"slices"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -54,7 +54,7 @@ func (p *Preview) Warnings(ctx context.Context, author authenticationv1.UserInfo
 	if old != nil && !judgesOtherwise(&old.Spec, &policy.Spec) {
 		return nil
 	}
-	if !judgesStored(&policy.Spec) {
+	if !judgesStored(&policy.Spec) && (old == nil || !judgesStored(&old.Spec)) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewBudget)
@@ -70,7 +70,7 @@ func (p *Preview) Warnings(ctx context.Context, author authenticationv1.UserInfo
 	if err := run.compile(old, policy); err != nil {
 		return nil
 	}
-	run.judgeAll(ctx, policy)
+	run.judgeAll(ctx, old, policy)
 	return t.warnings()
 }
 
@@ -114,19 +114,28 @@ type page struct {
 }
 
 // judgeAll reads the first page of every kind, which tells how many objects
-// there are, and judges page after page until time is up.
-func (r *previewRun) judgeAll(ctx context.Context, policy *v1.WorkloadPolicy) {
+// there are, and judges page after page until time is up. What only the old
+// policy judges is looked at too: not to be judged any more is a change.
+func (r *previewRun) judgeAll(ctx context.Context, old, policy *v1.WorkloadPolicy) {
 	kinds, unseen, err := storedKinds(&policy.Spec, r.Mapper)
 	if err != nil {
 		r.tally.unseen = append(r.tally.unseen, unseenKind{"all kinds", err.Error()})
 		return
 	}
 	r.tally.unseen = unseen
+	judged := len(kinds)
+	if r.before != nil && judgesStored(&old.Spec) {
+		// What is not known of these is known of no kind of the policy.
+		before, _, _ := storedKinds(&old.Spec, r.Mapper)
+		kinds = append(kinds, slices.DeleteFunc(before, func(kind storedKind) bool { return slices.Contains(kinds, kind) })...)
+	}
 	var pages []page
-	for _, kind := range kinds {
+	for i, kind := range kinds {
 		list, err := r.read(ctx, kind, "")
 		if err != nil {
-			r.unread(ctx, kind, err)
+			if i < judged {
+				r.unread(ctx, kind, err)
+			}
 			continue
 		}
 		r.tally.total += len(list.Items)
@@ -146,8 +155,8 @@ func (r *previewRun) unread(ctx context.Context, kind storedKind, err error) {
 	case ctx.Err() != nil:
 		r.tally.late, r.tally.vague = true, true
 	case apierrors.IsForbidden(err):
-		r.tally.unseen = append(r.tally.unseen, unseenKind{kind.kind.GroupKind().String(), fmt.Sprintf(
-			"grant Penstock list on %s, by a ClusterRole labelled %s", kind.resource.GroupResource(), AggregationLabel)})
+		r.tally.unseen = append(r.tally.unseen, unseenKind{kind.kind.GroupKind().String(),
+			"Penstock may not list them; a ClusterRole labelled " + AggregationLabel + " grants it that"})
 	default:
 		r.tally.unseen = append(r.tally.unseen, unseenKind{kind.kind.GroupKind().String(), err.Error()})
 	}

@@ -90,6 +90,9 @@ type RulesOptions struct {
 	// JudgePath is the path of requests to judge, less the entry; ProbePath that
 	// of the probe.
 	JudgePath, ProbePath string
+	// Spelling gives the name of a kind that is served and was spelt otherwise;
+	// nil where that is not known.
+	Spelling func(schema.GroupKind) string
 }
 
 // Rules gives the webhooks that ask the policies about kinds outside
@@ -101,7 +104,7 @@ func Rules(all []*v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) ([
 	entries := map[policies.Entry]*entryRules{}
 	coverages := make(map[string]Coverage, len(all))
 	for _, policy := range all {
-		collected := collect(policy, mapper)
+		collected := collect(policy, mapper, options.Spelling)
 		if collected.err != nil {
 			return nil, nil, collected.err
 		}
@@ -244,6 +247,7 @@ func merged(rules []admissionregistrationv1.RuleWithOperations) []admissionregis
 type collection struct {
 	policy     *v1.WorkloadPolicy
 	mapper     KindMapper
+	spelling   func(schema.GroupKind) string
 	operations []admissionregistrationv1.OperationType
 	rules      []admissionregistrationv1.RuleWithOperations
 	wildcards  bool
@@ -251,8 +255,8 @@ type collection struct {
 	err        error
 }
 
-func collect(policy *v1.WorkloadPolicy, mapper KindMapper) *collection {
-	c := &collection{policy: policy, mapper: mapper, coverage: Coverage{Generation: policy.Generation}}
+func collect(policy *v1.WorkloadPolicy, mapper KindMapper, spelling func(schema.GroupKind) string) *collection {
+	c := &collection{policy: policy, mapper: mapper, spelling: spelling, coverage: Coverage{Generation: policy.Generation}}
 	operations := policy.Spec.Match.Operations
 	if len(operations) == 0 {
 		operations = []v1.PolicyOperation{v1.OperationCreate, v1.OperationUpdate}
@@ -312,7 +316,7 @@ func (c *collection) addServed(kind schema.GroupKind, subresources []string) {
 	mapping, err := c.mapper.RESTMapping(kind)
 	switch {
 	case meta.IsNoMatchError(err):
-		c.coverage.Absent = append(c.coverage.Absent, kind.String())
+		c.coverage.Absent = append(c.coverage.Absent, c.absent(kind))
 		return
 	case err != nil:
 		c.err = fmt.Errorf("failed to find the resource of %s: %w", kind, err)
@@ -324,6 +328,17 @@ func (c *collection) addServed(kind schema.GroupKind, subresources []string) {
 		return
 	}
 	c.rule(resource.Group, mapping.Resource.Version, resource.Resource, subresources)
+}
+
+// absent names a kind that is not served, with what it is called if it is
+// misspelt.
+func (c *collection) absent(kind schema.GroupKind) string {
+	if c.spelling != nil {
+		if spelt := c.spelling(kind); spelt != "" {
+			return fmt.Sprintf("%s (spelt %s)", kind, spelt)
+		}
+	}
+	return kind.String()
 }
 
 // addUpstream adds rules for the upstream kinds of a kind of ours that are

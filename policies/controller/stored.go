@@ -30,7 +30,7 @@ import (
 // +kubebuilder:rbac:groups=apps,resources=daemonsets;deployments;replicasets;statefulsets,verbs=list;watch
 // +kubebuilder:rbac:groups=batch,resources=cronjobs;jobs,verbs=list;watch
 // +kubebuilder:rbac:groups=kubeflow.org,resources=jaxjobs;mpijobs;paddlejobs;pytorchjobs;tfjobs;xgboostjobs,verbs=list;watch
-// +kubebuilder:rbac:groups="",resources=nodes,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=nodes;podtemplates;replicationcontrollers,verbs=list;watch
 
 // AggregationLabel marks the ClusterRoles that grant Penstock list and watch on
 // further kinds.
@@ -116,6 +116,11 @@ func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, only map[
 		request.Object = runtime.RawExtension{Raw: raw}
 		return holds(ctx, conditions, request)
 	})}
+	if slices.Contains(s.Excluded, namespace) {
+		// Conditions are evaluated by entries that leave these namespaces alone, for
+		// Penstock's own kinds too.
+		judged.Scope.Holds = nil
+	}
 	found := judgement{Verdict: snapshot.Judge(ctx, judged), at: func(path string) string { return path }}
 	if kind != written {
 		found.at = conversion.FieldPaths(written, seen)

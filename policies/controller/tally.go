@@ -22,6 +22,9 @@ const maxNamed = 5
 
 // An outcome is what judgements of one object come to.
 type outcome struct {
+	// asked tells that the policy is asked about the object, and no exception
+	// lets it pass.
+	asked bool
 	// violations count, in the order of how much they do; errors are policies
 	// that could not be evaluated.
 	violations []located
@@ -52,6 +55,7 @@ var severity = map[v1.PolicyAction]int{v1.ActionDeny: 0, v1.ActionWarn: 1, v1.Ac
 func outcomeOf(judgements []judgement) outcome {
 	var o outcome
 	for _, j := range judgements {
+		o.asked = o.asked || len(j.Excepted) == 0 && len(j.Judged)+len(j.Errors)+len(j.NotEvaluated) > 0
 		for _, violation := range j.Violations {
 			one := located{Violation: violation}
 			if violation.Field != "" {
@@ -86,10 +90,16 @@ func (o outcome) stricter(old outcome) bool {
 type tally struct {
 	// edit tells that the policy is changed, and only what becomes worse counts.
 	edit bool
-	// judged and total are numbers of stored objects; late tells that time ran
-	// out before all were judged, vague that total is a lower bound.
-	judged, total int
-	late, vague   bool
+	// total are the stored objects of all kinds that were listed, seen those that
+	// were looked at, judged those of them that the policy is asked about. late
+	// tells that time ran out before all were seen, vague that there are more
+	// than total.
+	total, seen, judged int
+	late, vague         bool
+	// refused are how many the policy would refuse, before those that the policy
+	// in force refuses of as many as that is asked about.
+	refused int
+	before  struct{ refused, judged int }
 	// byAction counts objects by what would become of them.
 	byAction map[v1.PolicyAction]int
 	// failed counts objects that the policy could not be evaluated for.
@@ -119,7 +129,20 @@ func newTally(edit bool) *tally {
 // add counts one object by what the new policy, and the old one if there is
 // one, say of it. It reports whether the object is one to name.
 func (t *tally) add(now, old outcome) bool {
+	t.seen++
+	if old.asked {
+		t.before.judged++
+	}
+	if old.action() == v1.ActionDeny {
+		t.before.refused++
+	}
+	if !now.asked {
+		return false
+	}
 	t.judged++
+	if now.action() == v1.ActionDeny {
+		t.refused++
+	}
 	for _, missing := range now.missing {
 		t.missing[missing]++
 	}
@@ -164,7 +187,10 @@ func (t *tally) warnings() []string {
 			add("%d of %s %s", count, t.scope(), one.text)
 		}
 	}
-	if t.late && len(t.byAction) == 0 && t.failed == 0 && len(t.missing) == 0 {
+	if t.refused < t.before.refused {
+		add("would now refuse %d of %s; the policy in force refuses %s", t.refused, t.objects("stored objects"), t.inForce())
+	}
+	if t.late && len(t.byAction) == 0 && t.refused >= t.before.refused && t.failed == 0 && len(t.missing) == 0 {
 		add("none of %s would be affected", t.scope())
 	}
 	for _, one := range t.named {
@@ -179,26 +205,54 @@ func (t *tally) warnings() []string {
 	for _, missing := range sortedKeys(t.missing) {
 		add("not evaluated for %d of %s: %s", t.missing[missing], t.scope(), cmp.Or(missingTexts[missing], string(missing)))
 	}
-	for _, one := range t.unseen {
+	for _, one := range byReason(t.unseen) {
 		add("stored objects of %s are not looked at: %s", one.kind, one.reason)
 	}
 	return lines
 }
 
+// byReason puts kinds that are not looked at for the same reason together.
+func byReason(unseen []unseenKind) []unseenKind {
+	var found []unseenKind
+	for _, one := range unseen {
+		at := slices.IndexFunc(found, func(other unseenKind) bool { return other.reason == one.reason })
+		if at < 0 {
+			found = append(found, one)
+			continue
+		}
+		found[at].kind += ", " + one.kind
+	}
+	return found
+}
+
 // scope says which objects are spoken of.
 func (t *tally) scope() string {
-	what := "stored objects"
 	if t.edit {
-		what = "stored objects, by this change,"
+		return t.objects("stored objects, by this change,")
 	}
-	if !t.late {
-		return fmt.Sprintf("%d %s", t.total, what)
+	return t.objects("stored objects")
+}
+
+// objects says how many there are that the policy is asked about. How many are
+// among those that were not looked at, nobody knows.
+func (t *tally) objects(what string) string {
+	switch {
+	case !t.late:
+		return fmt.Sprintf("%d %s", t.judged, what)
+	case t.vague:
+		return fmt.Sprintf("the %d judged in time of more %s", t.judged, what)
+	default:
+		return fmt.Sprintf("the %d judged in time of up to %d %s", t.judged, t.judged+max(t.total-t.seen, 0), what)
 	}
-	least := ""
-	if t.vague {
-		least = "at least "
+}
+
+// inForce says how many the policy in force refuses, of how many where it is not
+// asked about as many.
+func (t *tally) inForce() string {
+	if t.before.judged == t.judged {
+		return fmt.Sprint(t.before.refused)
 	}
-	return fmt.Sprintf("the %d judged in time of %s%d %s", t.judged, least, max(t.total, t.judged), what)
+	return fmt.Sprintf("%d of %d", t.before.refused, t.before.judged)
 }
 
 func (n named) identity() string {

@@ -14,11 +14,11 @@ import (
 
 // does is the outcome of a policy with an action.
 func does(action v1.PolicyAction) outcome {
-	return outcome{violations: []located{{Violation: policies.Violation{Message: "is wrong", Fix: "mend it", Action: action}, field: "spec.a"}}}
+	return outcome{asked: true, violations: []located{{Violation: policies.Violation{Message: "is wrong", Fix: "mend it", Action: action}, field: "spec.a"}}}
 }
 
 func TestTally(t *testing.T) {
-	passes := outcome{}
+	passes, unasked := outcome{asked: true}, outcome{}
 	tests := map[string]struct {
 		edit bool
 		// pairs are what the new policy and the old one say of an object.
@@ -45,17 +45,40 @@ func TestTally(t *testing.T) {
 				{does(v1.ActionDeny), does(v1.ActionDeny)}, {does(v1.ActionDeny), does(v1.ActionWarn)},
 				{does(v1.ActionWarn), does(v1.ActionDeny)}, {passes, does(v1.ActionDeny)},
 			},
-			want: []string{"preview: 1 of 4 stored objects, by this change, would be refused if written now (to let them pass: action Warn or Audit, or exceptions)"},
+			want: []string{
+				"preview: 1 of 4 stored objects, by this change, would be refused if written now (to let them pass: action Warn or Audit, or exceptions)",
+				"preview: would now refuse 2 of 4 stored objects; the policy in force refuses 3",
+			},
+		},
+		"an edit that lets all pass": {
+			edit:  true,
+			pairs: [][2]outcome{{passes, does(v1.ActionDeny)}, {does(v1.ActionAudit), does(v1.ActionDeny)}, {passes, passes}},
+			want:  []string{"preview: would now refuse 0 of 3 stored objects; the policy in force refuses 2"},
+		},
+		"an edit that is asked about less": {
+			edit:  true,
+			pairs: [][2]outcome{{unasked, does(v1.ActionDeny)}, {does(v1.ActionDeny), does(v1.ActionDeny)}, {passes, passes}},
+			want:  []string{"preview: would now refuse 1 of 2 stored objects; the policy in force refuses 2 of 3"},
+		},
+		"an edit that lets others pass, in time": {
+			edit:  true,
+			pairs: [][2]outcome{{passes, does(v1.ActionDeny)}},
+			edits: func(t *tally) { t.late, t.total = true, 10 },
+			want:  []string{"preview: would now refuse 0 of the 1 judged in time of up to 10 stored objects; the policy in force refuses 1"},
+		},
+		"only what the policy is asked about": {
+			pairs: [][2]outcome{{does(v1.ActionDeny), passes}, {unasked, passes}, {passes, passes}, {unasked, passes}},
+			want:  []string{"preview: 1 of 2 stored objects would be refused if written now (to let them pass: action Warn or Audit, or exceptions)"},
 		},
 		"how far it came in time": {
 			pairs: [][2]outcome{{does(v1.ActionDeny), passes}},
 			edits: func(t *tally) { t.late, t.total = true, 900 },
-			want:  []string{"preview: 1 of the 1 judged in time of 900 stored objects would be refused if written now (to let them pass: action Warn or Audit, or exceptions)"},
+			want:  []string{"preview: 1 of the 1 judged in time of up to 900 stored objects would be refused if written now (to let them pass: action Warn or Audit, or exceptions)"},
 		},
 		"how far it came, of nobody knows how many": {
 			pairs: [][2]outcome{{passes, passes}},
 			edits: func(t *tally) { t.late, t.vague, t.total = true, true, 900 },
-			want:  []string{"preview: none of the 1 judged in time of at least 900 stored objects would be affected"},
+			want:  []string{"preview: none of the 1 judged in time of more stored objects would be affected"},
 		},
 		"some by name": {
 			pairs: [][2]outcome{{does(v1.ActionDeny), passes}, {does(v1.ActionDeny), passes}},
@@ -72,14 +95,17 @@ func TestTally(t *testing.T) {
 		},
 		"what could not be told": {
 			pairs: [][2]outcome{
-				{outcome{errors: []policies.PolicyError{{Message: "too slow"}}}, passes},
-				{outcome{missing: []policies.Missing{policies.MissingUser}}, passes},
+				{outcome{asked: true, errors: []policies.PolicyError{{Message: "too slow"}}}, passes},
+				{outcome{asked: true, missing: []policies.Missing{policies.MissingUser}}, passes},
 			},
-			edits: func(t *tally) { t.unseen = []unseenKind{{"*.apps", "only kinds that are named are looked at"}} },
+			edits: func(t *tally) {
+				t.unseen = []unseenKind{{"*.apps", "only kinds that are named are looked at"}, {"Widget", "no"}, {"*.batch", "only kinds that are named are looked at"}}
+			},
 			want: []string{
 				"preview: could not be evaluated for 1 of 2 stored objects: too slow",
 				"preview: not evaluated for 1 of 2 stored objects: the rule reads who makes a request, which a stored object does not tell",
-				"preview: stored objects of *.apps are not looked at: only kinds that are named are looked at",
+				"preview: stored objects of *.apps, *.batch are not looked at: only kinds that are named are looked at",
+				"preview: stored objects of Widget are not looked at: no",
 			},
 		},
 	}
@@ -89,7 +115,7 @@ func TestTally(t *testing.T) {
 			for _, pair := range tc.pairs {
 				counted.add(pair[0], pair[1])
 			}
-			counted.total = counted.judged
+			counted.total = counted.seen
 			if tc.edits != nil {
 				tc.edits(counted)
 			}

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -194,6 +195,27 @@ var _ = Describe("a policy on any kind", Serial, func() {
 			g.Expect(err).To(HaveOccurred(), out)
 			g.Expect(out).To(ContainSubstring("asks for 9 GPUs"))
 		}).WithContext(ctx).WithTimeout(servedWithin).Should(Succeed())
+	})
+
+	It("takes kinds as they are spelt, and says what they are called", func(ctx context.Context) {
+		out := mustKubectl(ctx, anyPolicy("misspelt", "[{group: apps, kinds: [deployment]}]"), "apply", "-f", "-")
+		DeferCleanup(func(ctx context.Context) { mustKubectl(ctx, "", "delete", "workloadpolicy", "misspelt") })
+		Expect(out).To(ContainSubstring("Warning: spec.match.resources[0].kinds[0]: deployment.apps is not served, and names are taken as they are spelt: write Deployment"))
+		awaitEnforced(ctx, "misspelt")
+		Eventually(enforcedCondition("misspelt")).WithContext(ctx).Should(HavePrefix("False KindsNotServed: The API server serves none of the kinds: deployment.apps (spelt Deployment)"))
+		for kind, want := range map[string]string{
+			"apps, kinds: [Deploymnet]":             "kinds[0]: Deploymnet.apps is not served, and names are taken as they are spelt: write Deployment",
+			"apps, kinds: [deployments]":            "kinds[0]: deployments.apps is not served, and names are taken as they are spelt: write Deployment",
+			"apps, kinds: [DeploymentList]":         "kinds[0]: DeploymentList.apps is not served, and names are taken as they are spelt: write Deployment",
+			"'', kinds: [Deployment]":               "kinds[0]: Deployment of the core group is not served; Deployment is in group apps",
+			"example.com, kinds: [Widget]":          "kinds[0]: Widget.example.com is not served: nothing is judged of it until it is installed",
+			"'', kinds: [Pod], subresources: [rsz]": "subresources[0]: Pod has no subresource rsz",
+		} {
+			out := mustKubectl(ctx, anyPolicy("other", "[{group: "+kind+"}]", onlyLabelled), "create", "--dry-run=server", "-f", "-")
+			Expect(out).To(ContainSubstring("Warning: spec.match.resources[0]."+want), kind)
+		}
+		out = mustKubectl(ctx, "", "apply", "--dry-run=server", "-k", filepath.Join("..", "..", "config", "policies"))
+		Expect(out).NotTo(ContainSubstring("Warning: spec."), "the library is written right")
 	})
 
 	It("does not keep the cluster from starting while nobody answers", func(ctx context.Context) {

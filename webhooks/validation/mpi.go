@@ -131,7 +131,7 @@ func validateMainContainer(spec *v1.TrainingJobSpec, path *field.Path) field.Err
 		return nil
 	}
 	fix := "name a container of the roles' templates"
-	if near := nearest(spec.MPI.MainContainer, names); near != "" {
+	if near := Nearest(spec.MPI.MainContainer, names); near != "" {
 		fix = fmt.Sprintf("did you mean %s?", near)
 	}
 	return field.ErrorList{field.Invalid(path, spec.MPI.MainContainer, "is no container of any role: "+fix)}

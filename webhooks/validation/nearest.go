@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// nearest returns the candidate that a misspelt word most likely stands for,
+// Nearest returns the candidate that a misspelt word most likely stands for,
 // or nothing if none is near: at most a third of its letters, case apart, may
 // be wrong. Among equals the first in alphabetical order wins.
-func nearest(word string, candidates []string) string {
+func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", len(word)/3+1
 	if len(word) < 3 {
 		bestDistance = 2

@@ -58,7 +58,7 @@ func validateRoleName(framework v1.Framework, name v1.RoleName, path *field.Path
 		return nil
 	}
 	fix := "use " + rolesOf(framework)
-	if near := nearest(string(name), texts(framework.Roles())); near != "" {
+	if near := Nearest(string(name), texts(framework.Roles())); near != "" {
 		fix = fmt.Sprintf("did you mean %s? The roles are %s", near, rolesOf(framework))
 	}
 	return field.ErrorList{field.Invalid(path, name, fmt.Sprintf("is no role of %s: %s", framework, fix))}

@@ -51,7 +51,7 @@ func (s *Schema) unknownField(path string) *field.Error {
 		parent, name = path[:dot], path[dot+1:]
 	}
 	detail := "unknown field: remove it"
-	if near := nearest(name, s.fieldsAt(parent)); near != "" {
+	if near := Nearest(name, s.fieldsAt(parent)); near != "" {
 		detail = fmt.Sprintf("unknown field, did you mean %q?", near)
 	}
 	return field.Forbidden(field.NewPath(path), detail)

@@ -119,7 +119,7 @@ func validateVolumeReference(name string, volumes map[string]bool, path *field.P
 		names = append(names, volume)
 	}
 	fix := "add a volume of that name to the template"
-	if near := nearest(name, names); near != "" {
+	if near := Nearest(name, names); near != "" {
 		fix = fmt.Sprintf("did you mean %s?", near)
 	}
 	fault := field.NotFound(path, name)

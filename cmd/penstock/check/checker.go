@@ -9,7 +9,7 @@
 //   - foreign.go is the way of an object that only policies judge;
 //   - stored.go makes an update of an object whose stored state is given;
 //   - policies.go reads policies and namespaces, inventory.go what else the
-//     cluster has;
+//     cluster has; kinds.go knows which kinds policies may name;
 //   - report.go says what was found, text.go, sarif.go and junit.go write it,
 //     and explain.go says how it was found;
 //   - lines.go finds where in a file a field is written.
@@ -107,6 +107,7 @@ func New(options Options) (*Checker, error) {
 		Cluster: namespaces(options.namespaces()),
 		Clock:   func() time.Time { return options.Now },
 		Loaded:  func() bool { return true },
+		Kinds:   knownKinds{},
 		Offline: true, SystemNamespaces: options.SystemNamespaces, Unasked: options.unasked(),
 	})
 	if err != nil {

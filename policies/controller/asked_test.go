@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
+)
+
+// What a policy is not asked about counts among no stored objects, whatever its
+// rule would say.
+func TestWhatCountsAsAskedAbout(t *testing.T) {
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	jobs := schema.GroupVersionResource{Group: v1.GroupName, Version: "v1", Resource: "trainingjobs"}
+	pod := func(namespace string) string {
+		return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"` + namespace + `","labels":{"a":"b"}}}`
+	}
+	job := func(namespace string) string {
+		return `{"apiVersion":"penstock.dev/v1","kind":"TrainingJob","metadata":{"name":"j","namespace":"` + namespace + `"}}`
+	}
+	excepting := func(until time.Time) func(*v1.WorkloadPolicySpec) {
+		return func(spec *v1.WorkloadPolicySpec) {
+			spec.Exceptions = []v1.PolicyException{{Namespaces: []string{"team"}, Until: metav1.NewTime(until), Reason: "r"}}
+		}
+	}
+	tests := map[string]struct {
+		mods     []func(*v1.WorkloadPolicySpec)
+		object   string
+		resource schema.GroupVersionResource
+		want     bool
+	}{
+		"a pod":                          {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod")}, object: pod("team"), resource: pods, want: true},
+		"a pod of an excluded namespace": {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod")}, object: pod("kube-system"), resource: pods},
+		"a pod of a namespace that the policy excludes": {
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), func(spec *v1.WorkloadPolicySpec) {
+				spec.Match.Exclude = &v1.PolicyExclude{Namespaces: []string{"te*"}}
+			}}, object: pod("team"), resource: pods,
+		},
+		"a pod of a namespace that it does not select": {
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), func(spec *v1.WorkloadPolicySpec) {
+				spec.Match.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "production"}}
+			}}, object: pod("team"), resource: pods,
+		},
+		"a pod that it does not select": {
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), func(spec *v1.WorkloadPolicySpec) {
+				spec.Match.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"a": "c"}}
+			}}, object: pod("team"), resource: pods,
+		},
+		"a pod that conditions leave out": {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("false")}, object: pod("team"), resource: pods},
+		"a pod with an exception":         {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), excepting(time.Unix(60, 0))}, object: pod("team"), resource: pods},
+		"a pod whose exception has ended": {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), excepting(time.Unix(0, 0))}, object: pod("team"), resource: pods, want: true},
+		"a job, of every namespace":       {mods: []func(*v1.WorkloadPolicySpec){on(v1.GroupName, v1.TrainingJobKind)}, object: job("kube-system"), resource: jobs, want: true},
+		"a job under conditions":          {mods: []func(*v1.WorkloadPolicySpec){on(v1.GroupName, v1.TrainingJobKind), with("true")}, object: job("team"), resource: jobs, want: true},
+		"a job of an excluded namespace under conditions": {
+			mods: []func(*v1.WorkloadPolicySpec){on(v1.GroupName, v1.TrainingJobKind), with("true")}, object: job("kube-system"), resource: jobs,
+		},
+	}
+	for name, tc := range tests {
+		for rule, rego := range map[string]string{"refuses": always, "passes": "package a\nviolation contains \"no\" if input.object.spec.never\n"} {
+			policy := matching("a", tc.mods...)
+			policy.Spec.Rego = rego
+			engine := policies.NewEngine(policies.Options{})
+			if err := engine.Set(policy); err != nil {
+				t.Fatal(err)
+			}
+			got := outcomeOf(storedHere().judge(t.Context(), engine.Snapshot(), nil, tc.resource, objectOf(t, tc.object)))
+			if got.asked != tc.want {
+				t.Errorf("%s, which the rule %s: asked is %v, want %v", name, rule, got.asked, tc.want)
+			}
+			if got.action() != "" && !tc.want {
+				t.Errorf("%s, which the rule %s: comes to %s", name, rule, got.action())
+			}
+		}
+	}
+}
