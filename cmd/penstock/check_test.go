@@ -45,6 +45,7 @@ func TestCheck(t *testing.T) {
 		"repeated-key":          {args: []string{"-f", "repeated-key.yaml", "-f", "repeated-key.json"}, want: 1},
 		"unreadable":            {args: []string{"-f", "unreadable.yaml", "-f", "empty.yaml", "-f", "absent.yaml"}, want: 2},
 		"unreadable-json":       {args: []string{"-f", "unreadable.yaml", "-o", "json"}, want: 2},
+		"template":              {args: []string{"-f", "template.yaml", "-f", "template-of-nothing.yaml"}, want: 2},
 		"foreign":               {args: []string{"-f", "foreign.yaml"}, want: 1},
 		"workload-policies":     {args: []string{"-f", "workloadpolicy.yaml"}, want: 1},
 		"policies-unknown":      {args: []string{"-f", "good.yaml", "--policies", "policies.yaml"}},

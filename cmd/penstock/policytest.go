@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ type policyTestOptions struct {
 	threshold float64
 	verbose   bool
 	output    string
+	timeout   time.Duration
 
 	systemNamespaces []string
 }
@@ -63,6 +65,7 @@ the threshold, and 2 if something could not be read or run, or there is no test.
 	flags.StringVar(&o.run, "run", "", "Run only the tests whose FILE: NAME matches this regular expression.")
 	flags.BoolVar(&o.coverage, "coverage", false, "Say which lines of the policies were evaluated.")
 	flags.Float64Var(&o.threshold, "threshold", 0, "Fail if less than this percentage of all lines was evaluated; implies --coverage.")
+	flags.DurationVar(&o.timeout, "timeout", policy.DefaultTimeout, "How long one test in Rego, or one policy for a case, may take.")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "Show the tests that pass as well.")
 	flags.StringSliceVar(&o.systemNamespaces, systemNamespacesFlag, nil, systemNamespacesUsage)
 	flags.StringVarP(&o.output, "output", "o", "text", "Format of what is written: text, json or junit.")
@@ -70,10 +73,12 @@ the threshold, and 2 if something could not be read or run, or there is no test.
 }
 
 func (o *policyTestOptions) test(ctx context.Context, paths []string, stdout, stderr io.Writer) error {
-	options := policy.TestOptions{Paths: paths, Coverage: o.coverage, SystemNamespaces: o.systemNamespaces}
+	options := policy.TestOptions{Paths: paths, Coverage: o.coverage, Timeout: o.timeout, SystemNamespaces: o.systemNamespaces}
 	switch {
 	case !slices.Contains([]string{"text", "json", "junit"}, o.output):
 		return checkError(fmt.Errorf("--output must be text, json or junit, not %q", o.output))
+	case o.timeout <= 0:
+		return checkError(fmt.Errorf("--timeout must be more than 0, not %v", o.timeout))
 	case o.threshold < 0 || o.threshold > 100:
 		return checkError(fmt.Errorf("--threshold must be a percentage from 0 to 100, not %v", o.threshold))
 	}

@@ -28,7 +28,8 @@ func TestPolicyTest(t *testing.T) {
 		"failing":            {args: []string{"failing", "--coverage"}, want: 1},
 		"failing-json":       {args: []string{"failing", "-o", "json"}, want: 1},
 		"failing-junit":      {args: []string{"failing", "-o", "junit"}, want: 1},
-		"suite":              {args: []string{"suite", "-v"}, want: 1},
+		"suite":              {args: []string{"suite", "-v", "--coverage"}, want: 1},
+		"suite-part":         {args: []string{"suite", "--coverage", "--run", "owned: allowed"}},
 		"broken":             {args: []string{"broken"}, want: 2},
 		"broken-junit":       {args: []string{"broken", "-o", "junit"}, want: 2},
 		"elsewhere":          {args: []string{"elsewhere"}, want: 2},
@@ -46,6 +47,7 @@ func TestPolicyTest(t *testing.T) {
 		"usage-run":          {args: []string{"good", "--run", "("}, want: 2},
 		"usage-threshold":    {args: []string{"good", "--threshold", "101"}, want: 2},
 		"usage-no-threshold": {args: []string{"good", "--threshold", "much"}, want: 2},
+		"usage-timeout":      {args: []string{"good", "--timeout", "0s"}, want: 2},
 		"usage-output":       {args: []string{"good", "-o", "xml"}, want: 2},
 	}
 	for name, tc := range tests {
@@ -162,6 +164,33 @@ func TestPolicyTestJUnit(t *testing.T) {
 			if one.Failure != nil && one.Failure.Message == "" {
 				t.Errorf("a failure of %s has no message", suite.Name)
 			}
+		}
+	}
+}
+
+// What takes longer than it may fails, and says why.
+func TestPolicyTestTimeout(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("cases", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"slow.yaml": "apiVersion: penstock.dev/v1\nkind: WorkloadPolicy\nmetadata: {name: slow}\nspec:\n  match: {resources: [{group: batch, kinds: [Job]}]}\n  rego: |\n" +
+			"    package slow\n    violation contains \"no\" if {\n      some a in numbers.range(1, 10000)\n      some b in numbers.range(1, 10000)\n      a * b == input.object.spec.completions\n    }\n",
+		"slow_test.rego":  "package slow_test\n\nimport data.slow\n\ntest_slow if count(slow.violation) == 0 with input as {\"object\": {\"spec\": {\"completions\": 0}}}\n",
+		"cases/slow.yaml": "name: slow\nobject: {apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 0}}\nexpect: allow\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, code := runCommand(t, nil, "policy", "test", ".", "--timeout", "50ms")
+	if code != checkRefused || !strings.Contains(got, "2 tests: 2 failed") {
+		t.Errorf("exit code %d:\n%s", code, got)
+	}
+	for _, want := range []string{"slow_test.test_slow\n  did not finish within 50ms", "policy slow could not be evaluated: it did not finish within 50ms"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
 		}
 	}
 }

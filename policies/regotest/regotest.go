@@ -26,9 +26,6 @@ import (
 	"github.com/penstock-dev/penstock/policies"
 )
 
-// timeout is how long one test may take.
-const timeout = 30 * time.Second
-
 // A Suite is tests with the modules that they test.
 type Suite struct {
 	modules *policies.Modules
@@ -164,13 +161,14 @@ type Result struct {
 	Took   time.Duration
 }
 
-// Run runs some of the tests, and has the coverage, if there is one, see it. It
-// is an error if the tests do not compile with what they test.
-func (s *Suite) Run(ctx context.Context, selected []Test, coverage *Coverage) ([]Result, []policies.RegoFault) {
+// Run runs some of the tests, each for no longer than the timeout, and has the
+// coverage, if there is one, see it. It is an error if the tests do not compile
+// with what they test.
+func (s *Suite) Run(ctx context.Context, selected []Test, coverage *Coverage, timeout time.Duration) ([]Result, []policies.RegoFault) {
 	if len(selected) == 0 {
 		return nil, nil
 	}
-	results, err := s.run(ctx, selected, coverage)
+	results, err := s.run(ctx, selected, coverage, timeout)
 	if err != nil {
 		return nil, policies.RegoFaults(err)
 	}
@@ -184,7 +182,7 @@ func (s *Suite) Run(ctx context.Context, selected []Test, coverage *Coverage) ([
 		return results, nil
 	}
 	// Tracing all would make each slower, and nothing is covered while traced.
-	traced, err := s.run(ctx, failed, nil)
+	traced, err := s.run(ctx, failed, nil, timeout)
 	if err != nil {
 		return nil, policies.RegoFaults(err)
 	}
@@ -198,7 +196,7 @@ func (s *Suite) Run(ctx context.Context, selected []Test, coverage *Coverage) ([
 }
 
 // run runs tests with coverage, or traced.
-func (s *Suite) run(ctx context.Context, selected []Test, coverage *Coverage) ([]Result, error) {
+func (s *Suite) run(ctx context.Context, selected []Test, coverage *Coverage, timeout time.Duration) ([]Result, error) {
 	names := make([]string, len(selected))
 	for i, test := range selected {
 		names[i] = regexp.QuoteMeta(test.ref)
@@ -229,6 +227,9 @@ func (s *Suite) run(ctx context.Context, selected []Test, coverage *Coverage) ([
 		at := slices.IndexFunc(selected, func(t Test) bool {
 			return t.File == one.Location.File && t.Line == one.Location.Row && strings.HasSuffix(t.Name, "."+strings.Trim(one.Name, `"`))
 		})
+		if topdown.IsCancel(one.Error) && ctx.Err() == nil {
+			one.Error = fmt.Errorf("did not finish within %v", timeout)
+		}
 		if at >= 0 {
 			results = append(results, resultsOf(selected[at], one)...)
 		}

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/regotest"
 )
+
+// timeout is far more than a test takes.
+const timeout = 30 * time.Second
 
 const rule = `package short_names
 
@@ -80,7 +84,7 @@ test_errs if regex.match(input.x, input.y) with input as {"x": "(", "y": ""}`,
 			suite, faults := regotest.Parse(modules, map[string]string{"x_test.rego": tc.rego})
 			var results []regotest.Result
 			if faults == nil {
-				results, faults = suite.Run(t.Context(), suite.Tests(), regotest.NewCoverage())
+				results, faults = suite.Run(t.Context(), suite.Tests(), regotest.NewCoverage(), timeout)
 			}
 			var failed string
 			for _, fault := range faults {
@@ -117,7 +121,7 @@ func TestCoverage(t *testing.T) {
 		t.Fatal(faults)
 	}
 	coverage := regotest.NewCoverage()
-	if results, faults := suite.Run(t.Context(), suite.Tests(), coverage); faults != nil || !results[0].Passed {
+	if results, faults := suite.Run(t.Context(), suite.Tests(), coverage, timeout); faults != nil || !results[0].Passed {
 		t.Fatal(results, faults)
 	}
 	want := []regotest.Lines{

@@ -76,11 +76,11 @@ func Sources(objects []Object) map[string]Source {
 		}
 		metadata, _ := content["metadata"].(map[string]any)
 		if name, _ := metadata["name"].(string); name != "" {
-			source := object.regoSource("spec", "rego")
+			source := object.TextSource("spec", "rego")
 			spec, _ := content["spec"].(map[string]any)
 			libs, _ := spec["libs"].([]any)
 			for i := range libs {
-				source.Libs = append(source.Libs, object.regoSource("spec", "libs", strconv.Itoa(i)))
+				source.Libs = append(source.Libs, object.TextSource("spec", "libs", strconv.Itoa(i)))
 			}
 			found[name] = source
 		}
@@ -88,8 +88,8 @@ func Sources(objects []Object) map[string]Source {
 	return found
 }
 
-// regoSource is where the text at a path is written.
-func (o Object) regoSource(path ...string) Source {
+// TextSource is where the text at a path of the object is written.
+func (o Object) TextSource(path ...string) Source {
 	source := Source{File: o.File, Before: -1}
 	if o.source == nil {
 		return source

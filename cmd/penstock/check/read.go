@@ -273,7 +273,10 @@ func (d document) toJSON() (raw []byte, repeated []string, err error) {
 	}
 	strict := err
 	if raw, err = yaml.YAMLToJSON(d.text); err != nil {
-		return nil, nil, errors.New(d.inFile(err.Error()))
+		if template := d.template(); template != nil {
+			return nil, nil, template
+		}
+		return nil, nil, errors.New(d.inFile(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: ")))
 	}
 	// The first line only says that more follow.
 	for line := range strings.Lines(strict.Error()) {
@@ -282,6 +285,21 @@ func (d document) toJSON() (raw []byte, repeated []string, err error) {
 		}
 	}
 	return raw, repeated, nil
+}
+
+var templateAction = regexp.MustCompile(`\{\{.*?(\}\}|$)`)
+
+// template says that a text which is no YAML is a template, as Helm's charts hold
+// them; nil if it is none.
+func (d document) template() error {
+	lines := d.before
+	for line := range bytes.Lines(d.text) {
+		lines++
+		if action := templateAction.Find(bytes.TrimSpace(line)); action != nil {
+			return fmt.Errorf("line %d: %s makes this a template, not a manifest: give what it renders to, as by helm template CHART | penstock check -f -", lines, action)
+		}
+	}
+	return nil
 }
 
 var lineNumber = regexp.MustCompile(`\bline (\d+)`)

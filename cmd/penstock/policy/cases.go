@@ -142,7 +142,7 @@ func (r *testRun) runCase(ctx context.Context, folder *testFolder, one *Case, di
 	}
 	var all policies.Verdict
 	for _, policy := range judging {
-		verdict, err := made.judge(ctx, policy, folder.of(policy.Name))
+		verdict, err := made.judge(ctx, policy, folder.of(policy.Name), r.options.Timeout)
 		if err != nil {
 			return nil, err
 		}

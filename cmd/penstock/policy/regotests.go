@@ -86,7 +86,7 @@ func (r *testRun) runWorld(ctx context.Context, world *world, files map[string]s
 			selected = append(selected, test)
 		}
 	}
-	results, faults := suite.Run(ctx, selected, world.coverage)
+	results, faults := suite.Run(ctx, selected, world.coverage, r.options.Timeout)
 	if faults != nil {
 		r.fail(world.faults(faults))
 		return

@@ -23,9 +23,6 @@ import (
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
-// caseDeadline is long: a machine that is busy must not fail a test.
-const caseDeadline = 30 * time.Second
-
 // caseRequest is the request of a case, and the same in v1 where it is written
 // in another version or as an upstream kind.
 type caseRequest struct {
@@ -145,8 +142,8 @@ func (r *policyReader) addNormal(ctx context.Context, made *caseRequest, base po
 
 // judge has one policy judge the request. Each has an engine of its own, whose
 // coverage is the policy's.
-func (m *caseRequest) judge(ctx context.Context, policy *penstockv1.WorkloadPolicy, world *world) (policies.Verdict, error) {
-	options := policies.Options{Deadline: caseDeadline}
+func (m *caseRequest) judge(ctx context.Context, policy *penstockv1.WorkloadPolicy, world *world, timeout time.Duration) (policies.Verdict, error) {
+	options := policies.Options{Deadline: timeout}
 	if world.coverage != nil {
 		options.Tracer = world.coverage
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -94,6 +95,7 @@ func (r *testRun) runSuite(ctx context.Context, file string) {
 	folder := filepath.Dir(file)
 	for _, test := range suite.Tests {
 		var policy *penstockv1.WorkloadPolicy
+		var template *world
 		var policyErr error
 		for _, one := range test.Cases {
 			name := test.Name + ": " + one.Name
@@ -107,10 +109,13 @@ func (r *testRun) runSuite(ctx context.Context, file string) {
 			}
 			if policy == nil && policyErr == nil {
 				policy, policyErr = test.policy(folder)
+				if policyErr == nil && r.options.Coverage {
+					template = r.template(filepath.Join(folder, test.Template), policy)
+				}
 			}
 			err := policyErr
 			if err == nil {
-				err = one.run(ctx, policy, folder)
+				err = one.run(ctx, policy, template, folder, r.options.Timeout)
 			}
 			r.add(resultOf("suite", file, 0, name, began, problemsOf(err)))
 		}
@@ -129,7 +134,7 @@ func (t *SuiteTest) policy(folder string) (*penstockv1.WorkloadPolicy, error) {
 			return nil, err
 		}
 		for _, object := range objects {
-			documents = append(documents, Document{Place: file, JSON: object})
+			documents = append(documents, Document{Place: file, JSON: object.JSON})
 		}
 	}
 	imported := Import(documents, penstockv1.FailurePolicyFail)
@@ -143,7 +148,7 @@ func (t *SuiteTest) policy(folder string) (*penstockv1.WorkloadPolicy, error) {
 }
 
 // objectsIn reads a file below a folder.
-func objectsIn(folder, file string) ([][]byte, error) {
+func objectsIn(folder, file string) ([]check.Object, error) {
 	if file == "" || filepath.IsAbs(file) {
 		return nil, fmt.Errorf("path %q must be relative to the suite", file)
 	}
@@ -151,14 +156,28 @@ func objectsIn(folder, file string) ([][]byte, error) {
 	if len(unreadable) > 0 {
 		return nil, unreadable[0]
 	}
-	var found [][]byte
-	for _, object := range objects {
-		found = append(found, object.JSON)
-	}
-	return found, nil
+	return objects, nil
 }
 
-func (c *SuiteCase) run(ctx context.Context, policy *penstockv1.WorkloadPolicy, folder string) error {
+// template is the world of the template in a file, whose Rego a policy has; tests
+// of one template are counted together.
+func (r *testRun) template(file string, policy *penstockv1.WorkloadPolicy) *world {
+	rego, libs := policy.Spec.Rego, policy.Spec.Libs
+	name, source := sourceOfTemplate(file)
+	at := slices.IndexFunc(r.templates, func(w *world) bool { return w.source.File == file && w.name == name })
+	if at >= 0 {
+		return r.templates[at]
+	}
+	made := &world{
+		name: name, source: &source, policies: []string{name},
+		parse: func() (*policies.Modules, []policies.RegoFault) { return policies.Parse(rego, libs...) },
+	}
+	made.measure()
+	r.templates = append(r.templates, made)
+	return made
+}
+
+func (c *SuiteCase) run(ctx context.Context, policy *penstockv1.WorkloadPolicy, template *world, folder string, timeout time.Duration) error {
 	objects, err := objectsIn(folder, c.Object)
 	if err != nil {
 		return err
@@ -166,7 +185,7 @@ func (c *SuiteCase) run(ctx context.Context, policy *penstockv1.WorkloadPolicy, 
 	if len(objects) != 1 {
 		return fmt.Errorf("%s holds %d objects, must be one", c.Object, len(objects))
 	}
-	request, err := requestOf(objects[0])
+	request, err := requestOf(objects[0].JSON)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Object, err)
 	}
@@ -174,23 +193,9 @@ func (c *SuiteCase) run(ctx context.Context, policy *penstockv1.WorkloadPolicy, 
 	policy = policy.DeepCopy()
 	policy.Spec.MatchConditions = nil // the API server's to evaluate
 	policy.Spec.Match.Operations = []penstockv1.PolicyOperation{request.Operation}
-	engine := policies.NewEngine(policies.Options{Deadline: caseDeadline})
-	if err := engine.Set(policy); err != nil {
+	engine, err := c.engine(policy, template, folder, timeout)
+	if err != nil {
 		return err
-	}
-	for _, file := range c.Inventory {
-		stored, err := objectsIn(folder, file)
-		if err != nil {
-			return err
-		}
-		for _, object := range stored {
-			if err := engine.Inventory().SetJSON(object); err != nil {
-				return fmt.Errorf("%s: %w", file, err)
-			}
-		}
-	}
-	for _, need := range engine.Inventory().Needs() {
-		engine.Inventory().Synced(need.Kind)
 	}
 	verdict := engine.Snapshot().Judge(ctx, request)
 	if len(verdict.Errors) > 0 {
@@ -209,6 +214,33 @@ func (c *SuiteCase) run(ctx context.Context, policy *penstockv1.WorkloadPolicy, 
 		}
 	}
 	return nil
+}
+
+// engine has the policy, and the case's inventory.
+func (c *SuiteCase) engine(policy *penstockv1.WorkloadPolicy, template *world, folder string, timeout time.Duration) (*policies.Engine, error) {
+	options := policies.Options{Deadline: timeout}
+	if template != nil {
+		options.Tracer = template.coverage
+	}
+	engine := policies.NewEngine(options)
+	if err := engine.Set(policy); err != nil {
+		return nil, err
+	}
+	for _, file := range c.Inventory {
+		stored, err := objectsIn(folder, file)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range stored {
+			if err := engine.Inventory().SetJSON(object.JSON); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+		}
+	}
+	for _, need := range engine.Inventory().Needs() {
+		engine.Inventory().Synced(need.Kind)
+	}
+	return engine, nil
 }
 
 func (a *SuiteAssertion) hold(violations []policies.Violation) error {

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	penstockv1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/cmd/penstock/check"
 )
 
 // admissionTarget is the one target of a template that has to do with admission.
@@ -51,7 +53,9 @@ type template struct {
 	description string
 	rego        string
 	libs        []string
-	operations  []penstockv1.PolicyOperation
+	// at is the path of the members rego and libs.
+	at         []string
+	operations []penstockv1.PolicyOperation
 	// inventory are the kinds that the template says it needs: for each need,
 	// those of which one has to be there.
 	inventory [][]penstockv1.InventoryKind
@@ -77,9 +81,11 @@ func readTemplate(raw []byte) (*template, error) {
 	}
 	target := from.Spec.Targets[at]
 	t.rego, t.libs, t.operations = target.Rego, target.Libs, target.Operations
-	for _, code := range target.Code {
+	t.at = []string{"spec", "targets", strconv.Itoa(at)}
+	for i, code := range target.Code {
 		if code.Engine == "Rego" {
 			t.rego, t.libs = code.Source.Rego, code.Source.Libs
+			t.at = []string{"spec", "targets", strconv.Itoa(at), "code", strconv.Itoa(i), "source"}
 		}
 	}
 	if t.rego == "" {
@@ -96,6 +102,24 @@ func readTemplate(raw []byte) (*template, error) {
 		}
 	}
 	return t, nil
+}
+
+// sourceOfTemplate gives the name of the template in a file, and where its Rego
+// is written.
+func sourceOfTemplate(file string) (string, check.Source) {
+	objects, _ := check.Load([]string{file}, false, nil)
+	for _, object := range objects {
+		found, err := readTemplate(object.JSON)
+		if err != nil {
+			continue
+		}
+		source := object.TextSource(append(slices.Clone(found.at), "rego")...)
+		for i := range found.libs {
+			source.Libs = append(source.Libs, object.TextSource(append(slices.Clone(found.at), "libs", strconv.Itoa(i))...))
+		}
+		return found.name, source
+	}
+	return file, check.Source{File: file, Before: -1}
 }
 
 // readNeeds reads the kinds of the annotation requires-sync-data: a list of

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,9 +20,15 @@ type TestOptions struct {
 	Run *regexp.Regexp
 	// Coverage tells which lines of the policies are evaluated.
 	Coverage bool
+	// Timeout is how long one test in Rego, or one policy for a case, may take;
+	// DefaultTimeout when 0.
+	Timeout time.Duration
 	// SystemNamespaces are what the manager's flag of that name says.
 	SystemNamespaces []string
 }
+
+// DefaultTimeout is long: a machine that is busy must not fail a test.
+const DefaultTimeout = 30 * time.Second
 
 // The outcomes of a test.
 const (
@@ -71,11 +78,14 @@ type testRun struct {
 	report  *TestReport
 	// found counts the tests, selected or not.
 	found int
+	// templates are those of suites, with the Rego of each.
+	templates []*world
 }
 
 // Test runs tests written in Rego, cases and suites. What could not be read or
 // run is in the report's Errors; that there are no tests is one, too.
 func Test(ctx context.Context, options TestOptions) (*TestReport, error) {
+	options.Timeout = cmp.Or(options.Timeout, DefaultTimeout)
 	reader, err := newPolicyReader(options.SystemNamespaces)
 	if err != nil {
 		return nil, err
@@ -93,6 +103,9 @@ func Test(ctx context.Context, options TestOptions) (*TestReport, error) {
 	}
 	for _, file := range found.suites {
 		r.runSuite(ctx, file)
+	}
+	for _, template := range r.templates {
+		r.report.Coverage.add(template)
 	}
 	r.finish()
 	return r.report, nil
