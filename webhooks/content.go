@@ -87,6 +87,29 @@ func dropNulls(value any) {
 	}
 }
 
+// writeFractions writes the fractions among amounts of resources as text: a pod
+// may say cpu: 0.5, which no schema of a custom resource can allow.
+func writeFractions(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			amounts, ok := member.(map[string]any)
+			if ok && (name == "limits" || name == "requests" || name == "overhead" || name == "minResources") {
+				for resource, amount := range amounts {
+					if fraction, ok := amount.(float64); ok {
+						amounts[resource] = strconv.FormatFloat(fraction, 'f', -1, 64)
+					}
+				}
+			}
+			writeFractions(member)
+		}
+	case []any:
+		for _, item := range value {
+			writeFractions(item)
+		}
+	}
+}
+
 // merge applies to original what changed between before and after, which are
 // the same object as a Go type wrote it. What the type cannot hold, or writes
 // in other words, stays in original as it was.

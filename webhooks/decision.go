@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,6 +12,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
 // A Decision is what a Gate says to a request, and what it says it for.
@@ -38,6 +40,8 @@ type Cause struct {
 	// Fix is the part of the message that says what to write instead, where it
 	// is known apart.
 	Fix string
+	// Yields says that it need not be said beside a policy that says it.
+	Yields bool
 	// Explanation says how a policy found it, where its engine explains.
 	Explanation *policies.Explanation
 }
@@ -73,12 +77,24 @@ func decide(request *admissionv1.AdmissionRequest, faults []fault, judgements ..
 	for _, warning := range decision.Warnings {
 		response.Warnings = append(response.Warnings, warning.String())
 	}
+	decision.Causes = Unsaid(decision.Causes)
 	response.AuditAnnotations = auditAnnotations(judgements)
 	if len(decision.Causes) > 0 {
 		response.Allowed = false
 		response.Result = invalid(request, decision.Causes)
 	}
 	return decision
+}
+
+// Unsaid leaves out the causes that need not be said, as a policy says them of
+// the same field, or of one below it.
+func Unsaid(causes []Cause) []Cause {
+	return slices.DeleteFunc(slices.Clone(causes), func(c Cause) bool {
+		return c.Yields && slices.ContainsFunc(causes, func(other Cause) bool {
+			rest, below := strings.CutPrefix(other.Field, c.Field)
+			return other.Policy != "" && below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		})
+	})
 }
 
 // warn adds warnings that no policy gave, in v1 paths.
@@ -97,7 +113,7 @@ func causesOf(request *admissionv1.AdmissionRequest, faults []fault) []Cause {
 	at := writtenPaths(request)
 	found := make([]Cause, len(faults))
 	for i, fault := range faults {
-		cause := Cause{StatusCause: metav1.StatusCause{Type: fault.reason, Field: at(fault.field), Message: fault.message}}
+		cause := Cause{StatusCause: metav1.StatusCause{Type: fault.reason, Field: at(fault.field), Message: fault.message}, Yields: fault.yields}
 		if cause.Field != fault.field {
 			// What a schema says begins with the path again.
 			cause.Message = strings.ReplaceAll(cause.Message, fault.field, cause.Field)
@@ -188,7 +204,7 @@ var noField = (*field.Path)(nil).String()
 func toFaults(errs field.ErrorList) []fault {
 	faults := make([]fault, len(errs))
 	for i, err := range errs {
-		faults[i] = fault{field: err.Field, message: err.ErrorBody(), reason: metav1.CauseType(err.Type)}
+		faults[i] = fault{field: err.Field, message: err.ErrorBody(), reason: metav1.CauseType(err.Type), yields: err.Origin == validation.MayBePolicy}
 		if err.Field == "" || err.Field == noField {
 			faults[i].field, faults[i].message = "spec", err.Detail
 		}

@@ -107,6 +107,8 @@ type fault struct {
 	field   string
 	message string
 	reason  metav1.CauseType
+	// yields says that it need not be said where a policy says it of the field.
+	yields bool
 }
 
 // NewGate makes a gate for all of Penstock's kinds. It is an error if the

@@ -154,6 +154,7 @@ func (k *typed[T]) patchOf(request *admissionv1.AdmissionRequest, content map[st
 	if !k.nulls {
 		dropNulls(content["spec"])
 	}
+	writeFractions(content["spec"])
 	defaulted, err := k.defaulted(content, madeInHub(request))
 	if err != nil || defaulted == nil {
 		return nil, err

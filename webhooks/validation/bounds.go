@@ -109,7 +109,7 @@ func validateElastic(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList
 	if fault := inelastic(spec); fault != "" {
 		return field.ErrorList{field.Forbidden(path, fault)}
 	}
-	var errs field.ErrorList
+	errs := ValidateMetrics(elastic.Metrics, path.Child("metrics"))
 	least, most := elastic.MinReplicas, elastic.MaxReplicas
 	if least != nil && *least < 1 {
 		errs = append(errs, field.Invalid(path.Child("minReplicas"), *least,

@@ -78,7 +78,7 @@ func sensibleTemplate(framework v1.Framework, c randfill.Continue) corev1.PodTem
 	pod := corev1.PodSpec{Containers: []corev1.Container{main}, HostNetwork: chance(c, 3)}
 	if chance(c, 3) {
 		pod.Containers = append([]corev1.Container{{Name: "side", Image: "b", EnvFrom: []corev1.EnvFromSource{{
-			ConfigMapRef: &corev1.ConfigMapEnvSource{}}}}}, pod.Containers...)
+			ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}}}}, pod.Containers...)
 	}
 	if chance(c, 3) {
 		pod.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{TargetPortal: "a", IQN: "b"}}}}

@@ -80,6 +80,9 @@ func Distinct(errs field.ErrorList) field.ErrorList {
 func covers(other, err *field.Error, otherIsEarlier bool) bool {
 	same, below := other.Field == err.Field, isBelow(other.Field, err.Field)
 	switch {
+	case other.Detail != "" && other.Type == field.ErrorTypeDuplicate && err.Type == field.ErrorTypeDuplicate && isFieldOf(err.Field, other.Field):
+		// The schema says of the item what invariants say of its name.
+		return true
 	case err.Detail == "" && other.Detail != "":
 		return other.Type == err.Type && (same || below)
 	case err.Detail == other.Detail:
@@ -87,6 +90,12 @@ func covers(other, err *field.Error, otherIsEarlier bool) bool {
 	default:
 		return false
 	}
+}
+
+// isFieldOf reports whether a path is that of a field of what is at parent.
+func isFieldOf(path, parent string) bool {
+	rest, below := strings.CutPrefix(path, parent+".")
+	return below && rest != "" && !strings.ContainsAny(rest, ".[")
 }
 
 func isBelow(path, parent string) bool {

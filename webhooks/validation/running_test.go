@@ -71,7 +71,7 @@ var edits = map[string]struct {
 	},
 	"metrics of an elastic job": {
 		job: `{framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 3}, roles: [{name: Worker, ` + torch + `}]}`,
-		old: "{minReplicas", new: "{metrics: [{type: Resource}], minReplicas",
+		old: "{minReplicas", new: "{metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 80}}}], minReplicas",
 	},
 	"bounds that PyTorch's pods are told": {
 		job: `{framework: PyTorch, elastic: {minReplicas: 1, maxReplicas: 3}, roles: [{name: Worker, replicas: 2, ` + torch + `}]}`,

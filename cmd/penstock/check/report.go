@@ -47,6 +47,9 @@ type Result struct {
 	Warnings []Fault             `json:"warnings"`
 	// NotEvaluated are the policies whose verdict depends on what was not given.
 	NotEvaluated []NotEvaluated `json:"notEvaluated"`
+
+	// causes are those of the last of Faults.
+	causes []webhooks.Cause
 }
 
 // A Fault is one thing that is wrong with an object. Field and Message are those
@@ -144,7 +147,12 @@ func (c *Checker) decided(r *Result, decision webhooks.Decision) {
 		return
 	}
 	r.refuse(status.Reason)
-	for _, cause := range decision.Causes {
+	// An upstream object is judged twice, by invariants and by policies: what the
+	// latter say better need not be said again.
+	said := len(r.causes)
+	r.causes = webhooks.Unsaid(append(r.causes, decision.Causes...))
+	r.Faults = r.Faults[:len(r.Faults)-said]
+	for _, cause := range r.causes {
 		r.Faults = append(r.Faults, c.faultOf(cause))
 	}
 	if len(decision.Causes) == 0 {
