@@ -84,11 +84,12 @@ lint: ## Lint the code, and the v1 types by the Kubernetes API conventions.
 build: ## Build bin/penstock, stamped with the version.
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/penstock ./cmd/penstock
 
+# MANAGER_FLAGS are flags of penstock manager, such as --system-namespaces=cni.
 # Not by go run, which a signal other than Ctrl-C ends before what it runs.
 .PHONY: run
 run: build controlplane ## Run a local control plane with Penstock in front of it.
 	@go build -o bin/penstock-local ./test/local
-	@exec bin/penstock-local
+	@exec bin/penstock-local $(MANAGER_FLAGS)
 
 .PHONY: controlplane
 controlplane: ## Build the control plane's binaries (20 minutes the first time).

@@ -74,6 +74,26 @@ deny[{"msg": "an object", "metadata": {"id": "X-1"}}] { input.metadata.name == "
 warn[msg] { msg := "only a warning" }`,
 			want: []string{"Deny an object", "Deny container a", "Deny container b", "Warn only a warning"},
 		},
+		"conftest, with names of rules that say more": {
+			rego: `package main
+
+import rego.v1
+
+deny_images contains msg if { some c in input.spec.containers; denied(c.image); msg := sprintf("container %s", [c.name]) }
+
+violation_names contains {"msg": "is called p"} if input.metadata.name == "p"
+
+warn_of_3 contains "three" if count(input.spec.containers) == 3
+
+denied(image) if startswith(image, deny_prefix)
+
+deny_prefix := "evil/"
+
+deny_all(image) if denied(image)
+
+denials contains "not a rule of conftest" if true`,
+			want: []string{"Deny container a", "Deny container b", "Deny is called p", "Warn three"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -148,7 +148,7 @@ func findingsOf(q *query, result *ast.Term) ([]finding, error) {
 		if err != nil {
 			return fmt.Errorf("rule %s: %w", q.name, err)
 		}
-		one.warn = q.name == "warn"
+		one.warn = verdictOf(q.name) == "warn"
 		findings = append(findings, one)
 		return nil
 	}
@@ -163,7 +163,7 @@ func findingsOf(q *query, result *ast.Term) ([]finding, error) {
 		if !value {
 			return nil, nil
 		}
-		return []finding{{message: fmt.Sprintf("rule %s holds", q.name), warn: q.name == "warn"}}, nil
+		return []finding{{message: fmt.Sprintf("rule %s holds", q.name), warn: verdictOf(q.name) == "warn"}}, nil
 	case ast.String:
 		err := add(result)
 		return findings, err

@@ -79,7 +79,7 @@ func (t *tracer) TraceEvent(event topdown.Event) {
 		return
 	}
 	name := ruleName(rule)
-	if !slices.Contains(verdictRules, name) {
+	if verdictOf(name) == "" {
 		return
 	}
 	var explanation *Explanation
@@ -187,7 +187,7 @@ func (r *reader) readInput(ref ast.Ref) {
 // where its own variables are not known any more.
 func (r *reader) readRule(ref, pkg ast.Ref) {
 	name, ok := ref[len(pkg)].Value.(ast.String)
-	if !ok || slices.Contains(verdictRules, string(name)) {
+	if !ok || verdictOf(string(name)) != "" {
 		return
 	}
 	if value, isUndefined := r.cache.Get(ref); value != nil {

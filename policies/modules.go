@@ -170,7 +170,7 @@ func checkModule(module *ast.Module) []RegoFault {
 			return []RegoFault{place}
 		}
 	}
-	if !slices.ContainsFunc(verdictRules, func(name string) bool { return defines(module, name) }) {
+	if len(verdictNames(module)) == 0 {
 		place.Message = "there is no rule violation (or deny, or warn)"
 		return []RegoFault{place}
 	}

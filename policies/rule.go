@@ -10,8 +10,32 @@ import (
 )
 
 // verdictRules are the rules that a policy may have. Gatekeeper calls its rule
-// violation, conftest deny and warn.
+// violation, conftest deny and warn, with more behind an underscore as one likes.
 var verdictRules = []string{"violation", "deny", "warn"}
+
+// verdictOf gives which of verdictRules a name is or begins with, empty if none.
+func verdictOf(name string) string {
+	kind, _, _ := strings.Cut(name, "_")
+	if slices.Contains(verdictRules, kind) {
+		return kind
+	}
+	return ""
+}
+
+// verdictNames are the rules of a module that find violations, the plain ones
+// first. Of those with more behind the name only sets are: others help them.
+func verdictNames(module *ast.Module) []string {
+	var named []string
+	for _, r := range module.Rules {
+		name := ruleName(r)
+		if verdictOf(name) != "" && name != verdictOf(name) && r.Head.RuleKind() == ast.MultiValue && !slices.Contains(named, name) {
+			named = append(named, name)
+		}
+	}
+	slices.Sort(named)
+	plain := slices.DeleteFunc(slices.Clone(verdictRules), func(name string) bool { return !defines(module, name) })
+	return append(plain, named...)
+}
 
 // rule is the compiled Rego of one policy. Each policy has a compiler of its
 // own, and so a world of its own: whatever two policies call their packages
@@ -31,7 +55,7 @@ type rule struct {
 	stuck atomic.Int32
 }
 
-// query asks for the value of one of verdictRules.
+// query asks for the value of one of verdictNames.
 type query struct {
 	name     string
 	body     ast.Body
@@ -58,10 +82,7 @@ func compileRule(text string, libs ...string) (*rule, []RegoFault) {
 		r.reads = r.reads.and(readsOf(compiled[i]))
 	}
 	r.inventory = inventoryReadsOf(compiled)
-	for _, name := range verdictRules {
-		if !defines(module, name) {
-			continue
-		}
+	for _, name := range verdictNames(module) {
 		q, err := r.prepare(module.Package.Path, name)
 		if err != nil {
 			return nil, regoFaults(err)

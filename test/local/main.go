@@ -1,6 +1,6 @@
 // Local runs a Kubernetes control plane on this machine with Penstock in front of it: make run. It applies the samples,
 // one of which is refused, tells what to try next, and stays up until it is interrupted. Then it leaves no process
-// behind. Its state is in .run of the module's folder.
+// behind. Its state is in .run of the module's folder. Its arguments are further flags of the manager.
 package main
 
 import (
@@ -144,7 +144,8 @@ func (l *local) startManager(ctx context.Context, options install.Options) error
 		return err
 	}
 	l.metrics = fmt.Sprintf("127.0.0.1:%d", port)
-	l.manager, err = install.Manager(ctx, l.cluster, l.binary, options, "--metrics-bind-address="+l.metrics)
+	flags := append([]string{"--metrics-bind-address=" + l.metrics}, os.Args[1:]...)
+	l.manager, err = install.Manager(ctx, l.cluster, l.binary, options, flags...)
 	return err
 }
 

@@ -63,6 +63,10 @@ func (c *Checker) checkForeign(ctx context.Context, object Object, manifest unst
 	if result.Namespace != "" {
 		manifest.SetNamespace(result.Namespace)
 	}
+	if kind.GroupKind() == namespaceKind && manifest.Object["spec"] == nil {
+		// As the API server does, and so causes without a field are of it.
+		manifest.Object["spec"] = map[string]any{"finalizers": []any{"kubernetes"}}
+	}
 	raw, err := json.Marshal(manifest.Object)
 	if err != nil {
 		result.refuse(metav1.StatusReasonInternalError, Fault{Message: fmt.Sprintf("failed to write the object: %v", err)})

@@ -24,6 +24,15 @@ spec:
 ---
 apiVersion: penstock.dev/v1
 kind: WorkloadPolicy
+metadata: {name: owned}
+spec:
+  match: {resources: [{kinds: [Namespace]}]}
+  rego: |
+    package owned
+    violation contains "is nobody's" if input.object.metadata.labels.owner == "nobody"
+---
+apiVersion: penstock.dev/v1
+kind: WorkloadPolicy
 metadata: {name: conditional}
 spec:
   match: {resources: [{group: batch, kinds: [Job]}]}
@@ -70,20 +79,21 @@ func TestCheckForeignKinds(t *testing.T) {
 		"a kind that no policy names": {object: "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {nodeName: here}}", want: []string{"not judged"}},
 		"what kubectl would not send": {object: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodename: here, containers: [{nam: a}]}}", want: []string{"refused",
 			`spec.containers[0].nam: unknown field "spec.containers[0].nam"`, `spec.nodename: unknown field "spec.nodename"`}},
-		"a wrong type":                    {object: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {priority: high}}", want: []string{"refused", "json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32"}},
-		"a kind of others":                {object: "{apiVersion: example.com/v2, kind: Widget, metadata: {name: a}, spec: {nodeName: here, turns: 3}}", want: []string{"refused", "spec.nodeName: CREATE in team (policy pinned)"}},
-		"what the cluster starts by":      {object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: cni}, spec: {nodeName: here}}", want: []string{"not judged"}},
-		"what it always starts by":        {object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: kube-system}, spec: {nodeName: here}}", want: []string{"not judged"}},
-		"a kind that it starts by":        {object: "{apiVersion: v1, kind: Node, metadata: {name: a}, spec: {}}", want: []string{"not judged"}},
-		"a namespace that it needs":       {object: "{apiVersion: v1, kind: Namespace, metadata: {name: penstock-system}, spec: {}}", want: []string{"not judged"}},
-		"cluster-scoped":                  {object: "{apiVersion: v1, kind: Namespace, metadata: {name: a}, spec: {}}", want: []string{"admitted"}},
-		"an update that makes it worse":   {old: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}", object: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: here}}", want: []string{"refused", "spec.nodeName: UPDATE in team (policy pinned)"}},
-		"an update that leaves it":        {old: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: here}}", object: "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {a: b}}, spec: {nodeName: here}}", want: []string{"admitted"}},
-		"conditions that hold":            {user: "jo", object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 11}}", want: []string{"refused", "spec.completions: too large (policy conditional)"}},
-		"conditions that do not":          {user: "queue", object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 11}}", want: []string{"admitted"}},
-		"one that cannot be told":         {object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 11}}", want: []string{"admitted", "not evaluated: conditional"}},
-		"one that need not be told":       {object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 1}}", want: []string{"admitted"}},
-		"one that fails on absent fields": {user: "jo", object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {}}", want: []string{"admitted", "not evaluated: conditional"}},
+		"a wrong type":                                   {object: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {priority: high}}", want: []string{"refused", "json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32"}},
+		"a kind of others":                               {object: "{apiVersion: example.com/v2, kind: Widget, metadata: {name: a}, spec: {nodeName: here, turns: 3}}", want: []string{"refused", "spec.nodeName: CREATE in team (policy pinned)"}},
+		"what the cluster starts by":                     {object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: cni}, spec: {nodeName: here}}", want: []string{"not judged"}},
+		"what it always starts by":                       {object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: kube-system}, spec: {nodeName: here}}", want: []string{"not judged"}},
+		"a kind that it starts by":                       {object: "{apiVersion: v1, kind: Node, metadata: {name: a}, spec: {}}", want: []string{"not judged"}},
+		"a namespace, which the API server gives a spec": {object: "{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {owner: nobody}}}", want: []string{"refused", "spec: is nobody's (policy owned)"}},
+		"a namespace that it needs":                      {object: "{apiVersion: v1, kind: Namespace, metadata: {name: penstock-system}, spec: {}}", want: []string{"not judged"}},
+		"cluster-scoped":                                 {object: "{apiVersion: v1, kind: Namespace, metadata: {name: a}, spec: {}}", want: []string{"admitted"}},
+		"an update that makes it worse":                  {old: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}", object: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: here}}", want: []string{"refused", "spec.nodeName: UPDATE in team (policy pinned)"}},
+		"an update that leaves it":                       {old: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: here}}", object: "{apiVersion: v1, kind: Pod, metadata: {name: a, labels: {a: b}}, spec: {nodeName: here}}", want: []string{"admitted"}},
+		"conditions that hold":                           {user: "jo", object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 11}}", want: []string{"refused", "spec.completions: too large (policy conditional)"}},
+		"conditions that do not":                         {user: "queue", object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 11}}", want: []string{"admitted"}},
+		"one that cannot be told":                        {object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 11}}", want: []string{"admitted", "not evaluated: conditional"}},
+		"one that need not be told":                      {object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {completions: 1}}", want: []string{"admitted"}},
+		"one that fails on absent fields":                {user: "jo", object: "{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {}}", want: []string{"admitted", "not evaluated: conditional"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
