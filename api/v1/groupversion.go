@@ -19,6 +19,7 @@ var AddToScheme = schemeBuilder.AddToScheme
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
+		&RayCluster{}, &RayClusterList{},
 		&TrainingJob{}, &TrainingJobList{},
 		&WorkloadPolicy{}, &WorkloadPolicyList{},
 	)

@@ -5,11 +5,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// RoleName names a role within its workload, in the case that the framework's
-// own documentation uses: Master, Worker, PS.
+// RoleName names a role within its workload: in the case that the framework's
+// own documentation uses, as Master, Worker and PS, or as its author likes where
+// roles are groups of his own.
 // +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=40
-// +kubebuilder:validation:Pattern=`^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$`
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$`
 type RoleName string
 
 // RestartPolicy says what happens to a role's pod when its main container has ended.
@@ -40,7 +41,8 @@ type Role struct {
 	// +required
 	Name RoleName `json:"name,omitempty"`
 
-	// replicas is the number of pods of this role; 1 when left out.
+	// replicas is the number of pods of this role, or of units of several pods
+	// where the kind has such; 1 when left out, unless the kind says otherwise.
 	// For the role that spec.elastic scales, spec.elastic.replicas overrides it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -48,8 +50,8 @@ type Role struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 
 	// restartPolicy says what happens when the main container of a pod has
-	// ended: Always, OnFailure, Never or ExitCode. The framework decides the
-	// default. It takes the place of the template's own restartPolicy.
+	// ended: Always, OnFailure, Never or ExitCode. The kind decides the default
+	// and which there are. It takes the place of the template's own restartPolicy.
 	// +optional
 	RestartPolicy RestartPolicy `json:"restartPolicy,omitempty"`
 
@@ -142,6 +144,23 @@ type RunPolicy struct {
 	// Running or None. None when left out.
 	// +optional
 	CleanPodPolicy CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
+
+	// managedBy names the controller that reconciles the workload, as a
+	// domain-prefixed path; penstock.dev/manager, or leaving it out, means
+	// Penstock. It cannot change.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ManagedBy *string `json:"managedBy,omitempty"`
+}
+
+// ServicePolicy is the part of RunPolicy that means something for a workload
+// without an end.
+// +kubebuilder:validation:MinProperties=0
+type ServicePolicy struct {
+	// suspend stops the workload: its pods are deleted, its status is kept.
+	// False when left out.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
 
 	// managedBy names the controller that reconciles the workload, as a
 	// domain-prefixed path; penstock.dev/manager, or leaving it out, means

@@ -15,7 +15,10 @@ var schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 var AddToScheme = schemeBuilder.AddToScheme
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &TrainingJob{}, &TrainingJobList{})
+	scheme.AddKnownTypes(GroupVersion,
+		&RayCluster{}, &RayClusterList{},
+		&TrainingJob{}, &TrainingJobList{},
+	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
