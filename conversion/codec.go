@@ -9,11 +9,12 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Converters move pod templates, metrics and resource lists; they never look
-// into them. So their JSON is not decoded: it rides, as it was written, in one
+// Converters move pod templates, maps of strings and most of what has a type of
+// Kubernetes; they never look into them. So their JSON is not decoded: it rides, as it was written, in one
 // string field of the Go value, is copied along with it, and is written out
 // again. That is what makes a conversion cost little more than a copy, and it
 // keeps numbers and quantities in the words their author used.
@@ -53,37 +54,71 @@ var codecs = sync.Pool{New: func() any { return newCodec() }}
 
 func newCodec() *codec {
 	c := &codec{}
-	c.read = json.JoinOptions(codecOptions, json.WithUnmarshalers(json.JoinUnmarshalers(
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, template *corev1.PodTemplateSpec) (err error) {
-			template.Name, err = c.carryIn(dec)
-			return err
-		}),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, metrics *[]autoscalingv2.MetricSpec) error {
-			raw, err := c.carryIn(dec)
-			*metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.MetricSourceType(raw)}}
-			return err
-		}),
-		json.UnmarshalFromFunc(func(dec *jsontext.Decoder, list *map[corev1.ResourceName]resource.Quantity) error {
-			raw, err := c.carryIn(dec)
-			*list = map[corev1.ResourceName]resource.Quantity{corev1.ResourceName(raw): {}}
-			return err
-		}),
-	)))
-	c.write = json.JoinOptions(codecOptions, json.WithMarshalers(json.JoinMarshalers(
-		json.MarshalToFunc(func(enc *jsontext.Encoder, template corev1.PodTemplateSpec) error {
-			return c.carryOut(enc, template.Name)
-		}),
-		json.MarshalToFunc(func(enc *jsontext.Encoder, metrics []autoscalingv2.MetricSpec) error {
-			return c.carryOut(enc, string(metrics[0].Type))
-		}),
-		json.MarshalToFunc(func(enc *jsontext.Encoder, list map[corev1.ResourceName]resource.Quantity) error {
-			for raw := range list {
-				return c.carryOut(enc, string(raw))
-			}
-			return c.carryOut(enc, "null")
-		}),
-	)))
+	carriers := []carrier{
+		carry(c, func(t *corev1.PodTemplateSpec, raw string) { t.Name = raw }, func(t corev1.PodTemplateSpec) string { return t.Name }),
+		carry(c, func(m *map[string]string, raw string) { *m = map[string]string{raw: ""} }, onlyKey[string, string]),
+		carry(c, func(l *amounts, raw string) { *l = amounts{corev1.ResourceName(raw): {}} }, onlyKey[corev1.ResourceName, resource.Quantity]),
+		carry(c, func(m *[]autoscalingv2.MetricSpec, raw string) {
+			*m = []autoscalingv2.MetricSpec{{Type: autoscalingv2.MetricSourceType(raw)}}
+		}, func(m []autoscalingv2.MetricSpec) string { return string(m[0].Type) }),
+		carry(c, func(r *corev1.ResourceRequirements, raw string) { r.Claims = []corev1.ResourceClaim{{Name: raw}} },
+			func(r corev1.ResourceRequirements) string { return r.Claims[0].Name }),
+		carry(c, func(e *[]corev1.EnvVar, raw string) { *e = []corev1.EnvVar{{Name: raw}} }, func(e []corev1.EnvVar) string { return e[0].Name }),
+		carry(c, func(e *[]corev1.EnvFromSource, raw string) { *e = []corev1.EnvFromSource{{Prefix: raw}} },
+			func(e []corev1.EnvFromSource) string { return e[0].Prefix }),
+		carry(c, func(v *[]corev1.VolumeMount, raw string) { *v = []corev1.VolumeMount{{Name: raw}} },
+			func(v []corev1.VolumeMount) string { return v[0].Name }),
+		carry(c, func(s *corev1.SecurityContext, raw string) {
+			s.SELinuxOptions = &corev1.SELinuxOptions{User: raw}
+		}, func(s corev1.SecurityContext) string { return s.SELinuxOptions.User }),
+		carry(c, func(v *corev1.EnvVarSource, raw string) {
+			v.FieldRef = &corev1.ObjectFieldSelector{FieldPath: raw}
+		}, func(v corev1.EnvVarSource) string { return v.FieldRef.FieldPath }),
+		carry(c, func(s *corev1.ServiceSpec, raw string) { s.ClusterIP = raw }, func(s corev1.ServiceSpec) string { return s.ClusterIP }),
+		carry(c, func(t *[]networkingv1.IngressTLS, raw string) { *t = []networkingv1.IngressTLS{{SecretName: raw}} },
+			func(t []networkingv1.IngressTLS) string { return t[0].SecretName }),
+	}
+	var in []*json.Unmarshalers
+	var out []*json.Marshalers
+	for _, carrier := range carriers {
+		in, out = append(in, carrier.in), append(out, carrier.out)
+	}
+	c.read = json.JoinOptions(codecOptions, json.WithUnmarshalers(json.JoinUnmarshalers(in...)))
+	c.write = json.JoinOptions(codecOptions, json.WithMarshalers(json.JoinMarshalers(out...)))
 	return c
+}
+
+// amounts is the type of lists of resources outside of Kubernetes' own types.
+type amounts = map[corev1.ResourceName]resource.Quantity
+
+// A carrier lets the JSON of the values of one Go type ride in them.
+type carrier struct {
+	in  *json.Unmarshalers
+	out *json.Marshalers
+}
+
+// carry makes a carrier of the two functions that put a text into a value of a
+// type and take it out. What they make of a value must not count as empty.
+func carry[T any](c *codec, put func(into *T, raw string), take func(T) string) carrier {
+	return carrier{
+		in: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, into *T) error {
+			raw, err := c.carryIn(dec)
+			if err == nil {
+				put(into, raw)
+			}
+			return err
+		}),
+		out: json.MarshalToFunc(func(enc *jsontext.Encoder, value T) error {
+			return c.carryOut(enc, take(value))
+		}),
+	}
+}
+
+func onlyKey[K ~string, V any](from map[K]V) string {
+	for raw := range from {
+		return string(raw)
+	}
+	return "null"
 }
 
 func (c *codec) carryIn(dec *jsontext.Decoder) (string, error) {

@@ -116,19 +116,19 @@ func faultIn(src tree, err error) pointer {
 		return nil
 	}
 	var at pointer
-	value := src
+	value, in := src, ""
 	for name := range fault.JSONPointer.Tokens() {
 		if list, ok := value.([]any); ok {
 			i, err := strconv.Atoi(name)
-			if err != nil || i >= len(list) || !isRoleList(list) {
+			if err != nil || i >= len(list) || !isRoleList(in, list) {
 				return at
 			}
-			name = list[i].(map[string]any)["name"].(string)
+			name, _ = roleName(in, list[i])
 			value = list[i]
 		} else if object, ok := value.(map[string]any); ok {
 			value = object[name]
 		}
-		at = append(at, name)
+		at, in = append(at, name), name
 	}
 	if len(at) > 0 {
 		if parent, ok := lookUp(src, at[:len(at)-1]); ok {
@@ -138,23 +138,6 @@ func faultIn(src tree, err error) pointer {
 		}
 	}
 	return at
-}
-
-// isRoleList reports whether the items of a list can be told apart by name.
-func isRoleList(list []any) bool {
-	seen := map[string]bool{}
-	for _, item := range list {
-		role, ok := item.(map[string]any)
-		if !ok {
-			return false
-		}
-		name, ok := role["name"].(string)
-		if !ok || seen[name] {
-			return false
-		}
-		seen[name] = true
-	}
-	return true
 }
 
 // appendMisfit puts a value that stands for a whole role at the end of the

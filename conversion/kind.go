@@ -70,6 +70,10 @@ type kind struct {
 
 // kinds are all kinds that have more than one version.
 var kinds = map[schema.GroupKind]*kind{
+	v1.RayClusterGroupKind: {
+		groupKind: v1.RayClusterGroupKind,
+		spokes:    map[string]*spoke{"v1alpha1": rayClusterV1alpha1},
+	},
 	v1.TrainingJobGroupKind: {
 		groupKind: v1.TrainingJobGroupKind,
 		spokes:    map[string]*spoke{"v1alpha1": trainingJobV1alpha1},

@@ -12,25 +12,32 @@ import (
 
 // A fieldTable pairs the fields of v1's spec with those of a spoke's.
 type fieldTable struct {
-	// pairs of fields that mean the same; whatever is below one is below the
-	// other, too.
-	pairs []fieldPair
+	// pairs of fields that mean the same.
+	pairs fieldPairs
 	// roles tells where a spoke keeps its roles.
-	roles roleMaps
+	roles roleFields
 }
 
-// A fieldPair names one field in both versions, as names from the spec joined
-// by slashes. The spoke's name is empty where it cannot say the field.
+// A fieldPair names one field in both versions, as names from the spec, or from
+// the role, joined by slashes. The spoke's name is empty where it cannot say the
+// field.
 type fieldPair struct {
 	hub, spoke string
 }
 
-// roleMaps tells which members of a spoke's spec are maps of roles by name.
-type roleMaps interface {
-	// inUse gives the map that the roles of a spec, of either version, are in.
-	inUse(spec tree) string
-	// scaled gives the role whose replicas v1 keeps in elastic.replicas.
-	scaled() string
+// fieldPairs are pairs of fields that mean the same; whatever is below one is
+// below the other, too.
+type fieldPairs []fieldPair
+
+// roleFields tells where a spoke keeps its roles.
+type roleFields interface {
+	// lookUp gives where the value that p leads to in spec is in the other
+	// version, nil where that cannot say it; known is false where p leads to no
+	// role, nor to anything that is in one there.
+	lookUp(p pointer, spec tree, up bool) (to pointer, known bool)
+	// position gives where the role at that position of a v1 spec's roles is in
+	// the spoke's list of them, if it keeps them in one.
+	position(role int, roles []any) int
 }
 
 // convert gives where the value that p leads to in spec is in the other
@@ -44,21 +51,13 @@ func (t fieldTable) convert(p pointer, spec tree, up bool) pointer {
 
 // lookUp is convert that tells whether the other version can say the value.
 func (t fieldTable) lookUp(p pointer, spec tree, up bool) (pointer, bool) {
-	roleMap := t.roles.inUse(spec)
-	if !up && slices.Equal(p, pointer{"elastic", "replicas"}) {
-		return pointer{roleMap, t.roles.scaled(), "replicas"}, true
-	}
-	if to, known := t.paired(p, up); known {
+	if to, known := t.roles.lookUp(p, spec, up); known {
 		return to, to != nil
 	}
-	switch {
-	case up && p[0] == roleMap:
-		return append(pointer{"roles"}, p[1:]...), true
-	case !up && p[0] == "framework":
-		return pointer{roleMap}, true
-	case !up && p[0] == "roles":
-		return roleField(p, roleMap)
-	case !up:
+	if to, known := t.pairs.lookUp(p, up); known {
+		return to, to != nil
+	}
+	if !up {
 		return t.firstBelow(p, spec)
 	}
 	return nil, false
@@ -79,11 +78,11 @@ func (t fieldTable) firstBelow(p pointer, spec tree) (pointer, bool) {
 	return nil, false
 }
 
-// paired looks p up in the pairs, longest first. It gives nil where a pair says
+// lookUp looks p up in the pairs, longest first. It gives nil where a pair says
 // that the other version cannot say the value.
-func (t fieldTable) paired(p pointer, up bool) (to pointer, known bool) {
+func (pairs fieldPairs) lookUp(p pointer, up bool) (to pointer, known bool) {
 	for n := len(p); n > 0; n-- {
-		for _, pair := range t.pairs {
+		for _, pair := range pairs {
 			from, to := pair.hub, pair.spoke
 			if up {
 				from, to = to, from
@@ -98,18 +97,6 @@ func (t fieldTable) paired(p pointer, up bool) (to pointer, known bool) {
 		}
 	}
 	return nil, false
-}
-
-// roleField gives where a field of v1's roles is in a map of roles by name.
-func roleField(p pointer, roleMap string) (pointer, bool) {
-	switch {
-	case len(p) > 2 && p[2] == "topology":
-		return nil, false
-	case len(p) == 3 && p[2] == "name":
-		return pointer{roleMap, p[1]}, true
-	default:
-		return append(pointer{roleMap}, p[1:]...), true
-	}
 }
 
 // FieldPaths gives a function that maps the path of a field of a v1 object,
@@ -143,14 +130,20 @@ func (t fieldTable) text(path string, spec tree) string {
 	if len(segments) < 2 || segments[0] != "spec" {
 		return path
 	}
-	to, ok := t.lookUp(toPointer(segments[1:], spec), spec, false)
+	p, role := toPointer(segments[1:], spec)
+	object, _ := spec.(map[string]any)
+	roles, _ := object["roles"].([]any)
+	to, ok := t.lookUp(p, spec, false)
 	if !ok {
 		return "metadata.annotations[" + v1.RestoreAnnotation + "]"
 	}
 	var out strings.Builder
 	out.WriteString("spec")
-	for _, segment := range to {
-		if !strings.HasPrefix(segment, "[") {
+	for i, segment := range to {
+		switch {
+		case i == 1 && role >= 0 && roleKeys[to[0]] != "":
+			segment = "[" + strconv.Itoa(t.roles.position(role, roles)) + "]"
+		case !strings.HasPrefix(segment, "["):
 			out.WriteByte('.')
 		}
 		out.WriteString(segment)
@@ -159,24 +152,25 @@ func (t fieldTable) text(path string, spec tree) string {
 }
 
 // toPointer makes a pointer of the segments of a path: roles[1] becomes the
-// role's name, other brackets are kept as they are.
-func toPointer(segments []string, spec tree) pointer {
-	p := pointer(slices.Clone(segments))
+// role's name, other brackets are kept as they are. role is the position of the
+// role, -1 where the path leads to none.
+func toPointer(segments []string, spec tree) (p pointer, role int) {
+	p = slices.Clone(segments)
 	if len(p) < 2 || p[0] != "roles" || !strings.HasPrefix(p[1], "[") {
-		return p
+		return p, -1
 	}
 	key := strings.Trim(p[1], "[]")
 	p[1] = key
 	object, _ := spec.(map[string]any)
 	list, _ := object["roles"].([]any)
-	if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(list) {
-		if role, ok := list[i].(map[string]any); ok {
-			if name, ok := role["name"].(string); ok {
-				p[1] = name
-			}
-		}
+	i, err := strconv.Atoi(key)
+	if err != nil || i < 0 || i >= len(list) {
+		return p, -1
 	}
-	return p
+	if name, ok := roleName("roles", list[i]); ok {
+		p[1] = name
+	}
+	return p, i
 }
 
 // splitPath splits a path at its dots and brackets; a bracket is a segment of

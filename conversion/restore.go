@@ -149,21 +149,25 @@ func (l *losses) compareObjects(at pointer, base, want map[string]any) {
 // compareRoles compares two lists of the same roles, one by one. It reports
 // false where they are not that.
 func (l *losses) compareRoles(at pointer, base, want []any) bool {
-	if !isRoleList(base) || !isRoleList(want) || len(base) != len(want) {
+	list := at[0]
+	if !isRoleList(list, base) || !isRoleList(list, want) || len(base) != len(want) {
 		return false
 	}
 	order := make([]string, len(want))
 	inOrder := true
 	for i, item := range want {
-		order[i] = item.(map[string]any)["name"].(string)
-		j := roleIndex(base, order[i])
+		order[i], _ = roleName(list, item)
+		j := roleIndex(list, base, order[i])
 		if j < 0 {
 			return false
 		}
 		inOrder = inOrder && i == j
 	}
+	if !inOrder && list != "roles" {
+		return false // No converter changes the order of another list.
+	}
 	for i, name := range order {
-		l.compare(at.child(name), base[roleIndex(base, name)], want[i])
+		l.compare(at.child(name), base[roleIndex(list, base, name)], want[i])
 	}
 	if !inOrder {
 		l.order = order
@@ -242,11 +246,12 @@ func (l losses) single() []losses {
 func sortRoles(spec tree, order []string) {
 	object, _ := spec.(map[string]any)
 	list, ok := object["roles"].([]any)
-	if !ok || !isRoleList(list) {
+	if !ok || !isRoleList("roles", list) {
 		return
 	}
 	place := func(item any) int {
-		if i := slices.Index(order, item.(map[string]any)["name"].(string)); i >= 0 {
+		name, _ := roleName("roles", item)
+		if i := slices.Index(order, name); i >= 0 {
 			return i
 		}
 		return len(order)

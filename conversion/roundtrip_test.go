@@ -24,40 +24,55 @@ import (
 // roundTrips is how many objects each way are converted there and back.
 var roundTrips = flag.Uint64("round-trips", 10_000, "How many random objects each way are converted there and back.")
 
-func TestTrainingJobRoundTrip(t *testing.T) {
+// A randomKind makes specs of one kind at random: mostly what people write, with
+// some of everything that could be lost on the way.
+type randomKind struct {
+	name       string
+	hub, alpha func(*rand.Rand) map[string]any
+}
+
+var randomKinds = []randomKind{
+	{v1.RayClusterKind, randomHubCluster, randomAlphaCluster},
+	{v1.TrainingJobKind, randomHubSpec, randomAlphaSpec},
+}
+
+func TestRoundTrip(t *testing.T) {
 	versions := map[string][2]schema.GroupVersion{
 		"v1 to v1alpha1 and back": {v1.GroupVersion, v1alpha1.GroupVersion},
 		"v1alpha1 to v1 and back": {v1alpha1.GroupVersion, v1.GroupVersion},
 	}
-	for name, tc := range versions {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for seed := range *roundTrips {
-				roundTrip(t, seed, tc[0], tc[1])
-			}
-		})
+	for _, kind := range randomKinds {
+		for name, tc := range versions {
+			t.Run(kind.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				for seed := range *roundTrips {
+					roundTrip(t, kind, seed, tc[0], tc[1])
+				}
+			})
+		}
 	}
 }
 
-func FuzzTrainingJobRoundTrip(f *testing.F) {
+func FuzzRoundTrip(f *testing.F) {
 	for seed := range uint64(8) {
-		f.Add(seed, seed%2 == 0)
+		f.Add(seed, uint8(seed), seed%2 == 0)
 	}
-	f.Fuzz(func(t *testing.T, seed uint64, up bool) {
+	f.Fuzz(func(t *testing.T, seed uint64, kind uint8, up bool) {
+		random := randomKinds[int(kind)%len(randomKinds)]
 		if up {
-			roundTrip(t, seed, v1alpha1.GroupVersion, v1.GroupVersion)
+			roundTrip(t, random, seed, v1alpha1.GroupVersion, v1.GroupVersion)
 		} else {
-			roundTrip(t, seed, v1.GroupVersion, v1alpha1.GroupVersion)
+			roundTrip(t, random, seed, v1.GroupVersion, v1alpha1.GroupVersion)
 		}
 	})
 }
 
 // roundTrip converts one random object there and back as the API server would
 // have it done, and holds each answer against the careful path.
-func roundTrip(t *testing.T, seed uint64, from, to schema.GroupVersion) {
+func roundTrip(t *testing.T, kind randomKind, seed uint64, from, to schema.GroupVersion) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
-	object := randomObject(r, from)
+	object := randomObject(r, kind, from)
 	there := converted(t, r, object, to)
 	again, err := Convert(there, to)
 	if err != nil || string(again) != string(there) {
@@ -154,7 +169,7 @@ func convertCarefully(t *testing.T, raw []byte, to schema.GroupVersion) []byte {
 		t.Fatal(err)
 	}
 	kept, metadata := takeAnnotation(object.metadata, v1.RestoreAnnotation)
-	spec, lost, err := trainingJobV1alpha1.convertExactly(object.rawSpec(), kept, to.Version == hubVersion)
+	spec, lost, err := kinds[object.gvk().GroupKind()].spokes["v1alpha1"].convertExactly(object.rawSpec(), kept, to.Version == hubVersion)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,21 +189,20 @@ func mustTree(t *testing.T, raw []byte) any {
 	return value
 }
 
-// randomObject makes the JSON of a training job in some version: mostly what
-// people write, with some of everything that could be lost on the way.
-func randomObject(r *rand.Rand, version schema.GroupVersion) []byte {
+// randomObject makes the JSON of an object in some version.
+func randomObject(r *rand.Rand, kind randomKind, version schema.GroupVersion) []byte {
 	object := map[string]any{
 		"apiVersion": version.String(),
-		"kind":       v1.TrainingJobKind,
+		"kind":       kind.name,
 		"metadata": map[string]any{
-			"name": "job", "uid": "1", "generation": json.Number("12345678901234567"),
+			"name": "some", "uid": "1", "generation": json.Number("12345678901234567"),
 			"annotations": map[string]any{"a": "<b> & null {} \u2028"},
 		},
 	}
 	if r.IntN(20) > 0 {
-		spec := randomHubSpec(r)
+		spec := kind.hub(r)
 		if version.Version != hubVersion {
-			spec = randomAlphaSpec(r)
+			spec = kind.alpha(r)
 		}
 		// No ill-typed v1 object is ever stored, and the annotation must not
 		// bring one back; TestConvertCarriesIllTypedValues covers the rest.

@@ -1,6 +1,8 @@
 package conversion
 
 import (
+	"slices"
+
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/api/v1alpha1"
 )
@@ -8,7 +10,7 @@ import (
 // trainingJobV1alpha1 converts between v1 and the shape of the Kubeflow
 // Training Operator's jobs.
 var trainingJobV1alpha1 = newSpoke("v1alpha1", TrainingJobSpecToHub, TrainingJobSpecFromHub, fieldTable{
-	pairs: []fieldPair{
+	pairs: fieldPairs{
 		{"gang/minAvailable", "runPolicy/schedulingPolicy/minAvailable"},
 		{"gang/queueName", "runPolicy/schedulingPolicy/queue"},
 		{"gang/priorityClassName", "runPolicy/schedulingPolicy/priorityClass"},
@@ -64,8 +66,36 @@ var replicaMaps = []frameworkMap{
 	{v1.FrameworkJAX, "jaxReplicaSpecs", func(s *v1alpha1.TrainingJobSpec) *v1alpha1.ReplicaSpecs { return &s.JAXReplicaSpecs }},
 }
 
-// frameworkMaps finds the map of replica specs that a job uses.
+// frameworkMaps finds the roles of a job in the map of replica specs that it
+// uses.
 type frameworkMaps struct{}
+
+func (m frameworkMaps) lookUp(p pointer, spec tree, up bool) (pointer, bool) {
+	roleMap := m.inUse(spec)
+	switch {
+	case !up && slices.Equal(p, pointer{"elastic", "replicas"}):
+		return pointer{roleMap, string(v1.RoleWorker), "replicas"}, true
+	case up && p[0] == roleMap:
+		return append(pointer{"roles"}, p[1:]...), true
+	case !up && p[0] == "framework":
+		return pointer{roleMap}, true
+	case !up && p[0] == "roles":
+		return m.roleField(p, roleMap), true
+	}
+	return nil, false
+}
+
+// roleField gives where a field of v1's roles is in a map of roles by name.
+func (frameworkMaps) roleField(p pointer, roleMap string) pointer {
+	switch {
+	case len(p) > 2 && p[2] == "topology":
+		return nil
+	case len(p) == 3 && p[2] == "name":
+		return pointer{roleMap, p[1]}
+	default:
+		return append(pointer{roleMap}, p[1:]...)
+	}
+}
 
 func (frameworkMaps) inUse(spec tree) string {
 	object, _ := spec.(map[string]any)
@@ -77,4 +107,5 @@ func (frameworkMaps) inUse(spec tree) string {
 	return replicaMaps[0].field
 }
 
-func (frameworkMaps) scaled() string { return string(v1.RoleWorker) }
+// position is that in v1: a map has none.
+func (frameworkMaps) position(role int, _ []any) int { return role }

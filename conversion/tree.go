@@ -175,16 +175,41 @@ func (p pointer) child(name string) pointer {
 	return append(slices.Clip(p), name)
 }
 
+// roleKeys are the members that tell the roles in a list apart, by the name of
+// the list.
+var roleKeys = map[string]string{"roles": "name", "workerGroupSpecs": "groupName"}
+
+// roleName gives the name of an item of the list that has that name.
+func roleName(list string, item any) (string, bool) {
+	role, _ := item.(map[string]any)
+	name, ok := role[roleKeys[list]].(string)
+	return name, ok
+}
+
 // roleIndex gives the position of the role of that name, or -1.
-func roleIndex(list []any, name string) int {
-	return slices.IndexFunc(list, func(item any) bool {
-		role, ok := item.(map[string]any)
-		return ok && role["name"] == any(name)
+func roleIndex(list string, items []any, name string) int {
+	return slices.IndexFunc(items, func(item any) bool {
+		found, ok := roleName(list, item)
+		return ok && found == name
 	})
+}
+
+// isRoleList reports whether the items of a list can be told apart by name.
+func isRoleList(list string, items []any) bool {
+	seen := map[string]bool{}
+	for _, item := range items {
+		name, ok := roleName(list, item)
+		if !ok || seen[name] {
+			return false
+		}
+		seen[name] = true
+	}
+	return true
 }
 
 // lookUp gives the value that p leads to.
 func lookUp(value tree, p pointer) (tree, bool) {
+	list := ""
 	for _, name := range p {
 		switch parent := value.(type) {
 		case map[string]any:
@@ -194,7 +219,7 @@ func lookUp(value tree, p pointer) (tree, bool) {
 			}
 			value = next
 		case []any:
-			i := roleIndex(parent, name)
+			i := roleIndex(list, parent, name)
 			if i < 0 {
 				return nil, false
 			}
@@ -202,6 +227,7 @@ func lookUp(value tree, p pointer) (tree, bool) {
 		default:
 			return nil, false
 		}
+		list = name
 	}
 	return value, true
 }
@@ -209,7 +235,7 @@ func lookUp(value tree, p pointer) (tree, bool) {
 // assign puts a value where p leads to, making the objects on the way but
 // never a role. It changes root in place and reports whether it could.
 func assign(root tree, p pointer, value tree) bool {
-	parent := root
+	parent, list := root, ""
 	for i, name := range p {
 		last := i == len(p)-1
 		switch at := parent.(type) {
@@ -223,7 +249,7 @@ func assign(root tree, p pointer, value tree) bool {
 			}
 			parent = at[name]
 		case []any:
-			j := roleIndex(at, name)
+			j := roleIndex(list, at, name)
 			if j < 0 {
 				return false
 			}
@@ -235,6 +261,7 @@ func assign(root tree, p pointer, value tree) bool {
 		default:
 			return false
 		}
+		list = name
 	}
 	return false
 }

@@ -11,7 +11,10 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
-var trainingJobAlpha = schema.GroupVersionKind{Group: v1.GroupName, Version: "v1alpha1", Kind: v1.TrainingJobKind}
+var (
+	rayClusterAlpha  = v1.RayClusterGroupKind.WithVersion("v1alpha1")
+	trainingJobAlpha = v1.TrainingJobGroupKind.WithVersion("v1alpha1")
+)
 
 // upstreamKinds pairs each upstream kind with the Penstock kind and version
 // whose spec has the same shape.
@@ -23,6 +26,8 @@ var upstreamKinds = map[schema.GroupVersionKind]schema.GroupVersionKind{
 	{Group: "kubeflow.org", Version: "v1", Kind: "PaddleJob"}:   trainingJobAlpha,
 	{Group: "kubeflow.org", Version: "v1", Kind: "XGBoostJob"}:  trainingJobAlpha,
 	{Group: "kubeflow.org", Version: "v1", Kind: "JAXJob"}:      trainingJobAlpha,
+	{Group: "ray.io", Version: "v1", Kind: "RayCluster"}:        rayClusterAlpha,
+	{Group: "ray.io", Version: "v1alpha1", Kind: "RayCluster"}:  rayClusterAlpha,
 }
 
 // Upstream gives the Penstock kind and version that has the shape of an
