@@ -22,7 +22,7 @@ import (
 )
 
 // roundTrips is how many objects each way are converted there and back.
-var roundTrips = flag.Uint64("round-trips", 10_000, "How many random objects each way are converted there and back.")
+var roundTrips = flag.Uint64("round-trips", 5_000, "How many random objects of each kind, and each way, are converted there and back.")
 
 // A randomKind makes specs of one kind at random: mostly what people write, with
 // some of everything that could be lost on the way.
