@@ -114,6 +114,10 @@ type fault struct {
 // NewGate makes a gate for all of Penstock's kinds. It is an error if the
 // generated CustomResourceDefinitions cannot be read.
 func NewGate(options GateOptions) (*Gate, error) {
+	rayClusters, err := newRayClusters()
+	if err != nil {
+		return nil, err
+	}
 	trainingJobs, err := newTrainingJobs()
 	if err != nil {
 		return nil, err
@@ -132,6 +136,7 @@ func NewGate(options GateOptions) (*Gate, error) {
 	return &Gate{
 		GateOptions: options,
 		kinds: map[schema.GroupKind]kind{
+			rayClusters.groupKind:      rayClusters,
 			trainingJobs.groupKind:     trainingJobs,
 			workloadPolicies.groupKind: workloadPolicies,
 		},

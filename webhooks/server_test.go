@@ -77,6 +77,7 @@ func TestPathsAreThoseOfTheConfigurations(t *testing.T) {
 	}
 	want := map[string]bool{
 		mutateJobs: true, validateJobs: true, "/convert": true, webhooks.JudgePath: true, webhooks.ProbePath: true,
+		"/mutate-penstock-dev-v1-raycluster": true, "/validate-penstock-dev-v1-raycluster": true,
 		"/mutate-penstock-dev-v1-workloadpolicy": true, "/validate-penstock-dev-v1-workloadpolicy": true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

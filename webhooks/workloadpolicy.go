@@ -52,8 +52,8 @@ func validateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 	path := field.NewPath("spec")
 	for i, resources := range policy.Spec.Match.Resources {
 		for j, kind := range resources.Kinds {
-			if resources.Group == v1.GroupName && kind != "*" && kind != v1.TrainingJobKind {
-				errs = append(errs, field.NotSupported(path.Child("match", "resources").Index(i).Child("kinds").Index(j), kind, []string{v1.TrainingJobKind}))
+			if resources.Group == v1.GroupName && kind != "*" && !slices.Contains(workloadKinds(), kind) {
+				errs = append(errs, field.NotSupported(path.Child("match", "resources").Index(i).Child("kinds").Index(j), kind, workloadKinds()))
 			}
 		}
 	}
@@ -119,4 +119,12 @@ func sparesSystem(spec *v1.WorkloadPolicySpec) bool {
 
 func creates(match *v1.PolicyMatch) bool {
 	return len(match.Operations) == 0 || slices.Contains(match.Operations, v1.OperationCreate)
+}
+
+func workloadKinds() []string {
+	var names []string
+	for _, kind := range v1.WorkloadKinds() {
+		names = append(names, kind.Kind)
+	}
+	return names
 }

@@ -26,3 +26,9 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
+
+// WorkloadKinds are the kinds that people run workloads by, in alphabetical
+// order: all of the group but WorkloadPolicy.
+func WorkloadKinds() []schema.GroupKind {
+	return []schema.GroupKind{RayClusterGroupKind, TrainingJobGroupKind}
+}

@@ -137,6 +137,22 @@ type RayRole struct {
 	Ray *RayNode `json:"ray,omitempty"`
 }
 
+// WantedReplicas is the number of replicas of a group, kept within its bounds;
+// where none is said it is the smallest. KubeRay clamps in the same way.
+func (r *RayRole) WantedReplicas() int32 {
+	count := int32(0)
+	if r.Replicas != nil {
+		count = *r.Replicas
+	}
+	if r.Scaling != nil && r.Scaling.MaxReplicas != nil {
+		count = min(count, *r.Scaling.MaxReplicas)
+	}
+	if r.Scaling != nil && r.Scaling.MinReplicas != nil {
+		count = max(count, *r.Scaling.MinReplicas)
+	}
+	return max(count, 0)
+}
+
 // Scaling bounds the replicas of a role.
 // +kubebuilder:validation:MinProperties=0
 type Scaling struct {

@@ -222,8 +222,12 @@ func storedKinds(spec *v1.WorkloadPolicySpec, mapper KindMapper) ([]storedKind, 
 	for _, kind := range judgedKinds(spec.Match.Resources) {
 		var err error
 		switch {
-		case kind.Group == v1.GroupName && (kind.Kind == wildcard || kind == v1.TrainingJobGroupKind):
-			err = add(v1.TrainingJobGroupKind, v1.GroupVersion.Version)
+		case kind.Group == v1.GroupName && kind.Kind == wildcard:
+			for _, own := range v1.WorkloadKinds() {
+				err = errors.Join(err, add(own, v1.GroupVersion.Version))
+			}
+		case slices.Contains(v1.WorkloadKinds(), kind):
+			err = add(kind, v1.GroupVersion.Version)
 		case kind.Group == wildcard || kind.Kind == wildcard:
 			unseen = append(unseen, unseenKind{kind.String(), "only kinds that are named are looked at"})
 		default:

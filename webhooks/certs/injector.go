@@ -46,7 +46,7 @@ type Injector struct {
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations;mutatingwebhookconfigurations,verbs=get;list;watch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations;mutatingwebhookconfigurations,resourceNames=penstock,verbs=update
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=trainingjobs.penstock.dev,verbs=update
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=rayclusters.penstock.dev;trainingjobs.penstock.dev,verbs=update
 // +kubebuilder:rbac:groups="",namespace=penstock-system,resources=secrets,verbs=get;list;watch;create;update
 
 // CacheOptions narrows a manager's cache to the objects that an Injector reads.

@@ -10,6 +10,12 @@ import (
 )
 
 func defaultTemplate(spec *v1.TrainingJobSpec, pod *corev1.PodSpec) {
+	defaultPod(pod)
+	addFrameworkPort(spec.Framework, pod)
+}
+
+// defaultPod writes what holds for the pods of every kind.
+func defaultPod(pod *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
 			defaultProtocols(containers[i].Ports)
@@ -19,7 +25,6 @@ func defaultTemplate(spec *v1.TrainingJobSpec, pod *corev1.PodSpec) {
 	for i := range pod.EphemeralContainers {
 		defaultProtocols(pod.EphemeralContainers[i].Ports)
 	}
-	addFrameworkPort(spec.Framework, pod)
 }
 
 // defaultProtocols writes what the schema of v1 writes as well; here it keeps

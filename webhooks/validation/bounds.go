@@ -62,12 +62,19 @@ func validateProcesses(processes *string, path *field.Path) field.ErrorList {
 }
 
 func validateRunPolicy(policy *v1.RunPolicy, path *field.Path) field.ErrorList {
-	if policy == nil || policy.ManagedBy == nil {
+	if policy == nil {
 		return nil
 	}
-	// The form that batch/v1 Jobs ask for.
-	if errs := validation.IsDomainPrefixedPath(path.Child("managedBy"), *policy.ManagedBy); len(errs) > 0 {
-		return field.ErrorList{field.Invalid(path.Child("managedBy"), *policy.ManagedBy, fmt.Sprintf(
+	return validateManagedBy(policy.ManagedBy, path.Child("managedBy"))
+}
+
+// validateManagedBy asks for the form that batch/v1 Jobs ask for.
+func validateManagedBy(name *string, path *field.Path) field.ErrorList {
+	if name == nil {
+		return nil
+	}
+	if errs := validation.IsDomainPrefixedPath(path, *name); len(errs) > 0 {
+		return field.ErrorList{field.Invalid(path, *name, fmt.Sprintf(
 			"must be a domain-prefixed path such as %s: name the controller so, or remove the field", v1.ManagedByPenstock))}
 	}
 	return nil
@@ -78,12 +85,7 @@ func validateGang(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
 		return nil
 	}
 	errs := validateTopology(spec.Gang.Topology, path.Child("topology"))
-	for _, name := range slices.Sorted(maps.Keys(spec.Gang.MinResources)) {
-		if amount := spec.Gang.MinResources[name]; amount.Sign() < 0 {
-			errs = append(errs, field.Invalid(path.Child("minResources").Key(string(name)), amount.String(),
-				"must be at least 0: give what must be free, or leave it out for the sum over the pods"))
-		}
-	}
+	errs = append(errs, validateMinResources(spec.Gang, path)...)
 	if least := spec.Gang.MinAvailable; least != nil {
 		total := int64(0)
 		for i := range spec.Roles {
@@ -92,6 +94,17 @@ func validateGang(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
 		if int64(*least) > total {
 			errs = append(errs, field.Invalid(path.Child("minAvailable"), *least, fmt.Sprintf(
 				"must be at most %d, the number of pods of all roles: the gang would wait for ever; lower it or leave it out", total)))
+		}
+	}
+	return errs
+}
+
+func validateMinResources(gang *v1.Gang, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(gang.MinResources)) {
+		if amount := gang.MinResources[name]; amount.Sign() < 0 {
+			errs = append(errs, field.Invalid(path.Child("minResources").Key(string(name)), amount.String(),
+				"must be at least 0: give what must be free, or leave it out for the sum over the pods"))
 		}
 	}
 	return errs
