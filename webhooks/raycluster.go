@@ -1,6 +1,10 @@
 package webhooks
 
 import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/webhooks/defaulting"
 	"github.com/penstock-dev/penstock/webhooks/validation"
@@ -23,7 +27,9 @@ func newRayClusters() (*typed[v1.RayCluster], error) {
 		spokes:    spokes,
 		defaults:  defaulting.DefaultRayCluster,
 		validate:  validation.ValidateRayCluster,
-		advise:    validation.AdviseRayCluster,
-		policies:  true,
+		advise: func(_ context.Context, old, cluster *v1.RayCluster) field.ErrorList {
+			return validation.AdviseRayCluster(old, cluster)
+		},
+		policies: true,
 	}, nil
 }
