@@ -220,20 +220,15 @@ func storedKinds(spec *v1.WorkloadPolicySpec, mapper KindMapper) ([]storedKind, 
 		return nil
 	}
 	for _, kind := range judgedKinds(spec.Match.Resources) {
-		var err error
-		switch {
-		case kind.Group == v1.GroupName && kind.Kind == wildcard:
-			for _, own := range v1.WorkloadKinds() {
-				err = errors.Join(err, add(own, v1.GroupVersion.Version))
-			}
-		case slices.Contains(v1.WorkloadKinds(), kind):
-			err = add(kind, v1.GroupVersion.Version)
-		case kind.Group == wildcard || kind.Kind == wildcard:
+		if kind.Group == wildcard || kind.Kind == wildcard {
 			unseen = append(unseen, unseenKind{kind.String(), "only kinds that are named are looked at"})
-		default:
-			err = add(kind)
+			continue
 		}
-		if err != nil {
+		var versions []string
+		if kind.Group == v1.GroupName {
+			versions = []string{v1.GroupVersion.Version}
+		}
+		if err := add(kind, versions...); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -257,6 +252,11 @@ func judgedKinds(matched []v1.PolicyResources) []schema.GroupKind {
 			continue
 		}
 		for _, kind := range resources.Kinds {
+			// Of Penstock's own kinds it is known which there are.
+			if resources.Group == v1.GroupName && kind == wildcard {
+				found = append(found, v1.WorkloadKinds()...)
+				continue
+			}
 			found = append(found, schema.GroupKind{Group: resources.Group, Kind: kind})
 		}
 	}

@@ -138,7 +138,12 @@ func validateGroup(spec *v1.RayClusterSpec, role *v1.RayRole, path *field.Path) 
 		errs = append(errs, field.Invalid(path.Child("maxReplicas"), *most, fmt.Sprintf(
 			"must be at least minReplicas, which is %d: raise it or lower minReplicas", *least)))
 	}
-	second := automatic && spec.Autoscaler.Version == v1.RayAutoscalerV2
+	return append(errs, validateForAutoscaler(spec, scaling, automatic && spec.Autoscaler.Version == v1.RayAutoscalerV2, path)...)
+}
+
+// validateForAutoscaler judges what only the second autoscaler reads.
+func validateForAutoscaler(spec *v1.RayClusterSpec, scaling *v1.RayScaling, second bool, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
 	if scaling.IdleTimeoutSeconds != nil && !second {
 		errs = append(errs, field.Forbidden(path.Child("idleTimeoutSeconds"),
 			"is for the autoscaler's version v2: enable that, or say it for all groups, as idleTimeoutSeconds of the autoscaler"))

@@ -149,16 +149,7 @@ func validateFaultTolerance(cluster *v1.RayCluster, path *field.Path) field.Erro
 				"is the older form of gcsFaultTolerance and cannot stand beside it: remove it"))
 		}
 	}
-	for i := range spec.Roles {
-		if node := spec.Roles[i].Ray; node != nil && spec.Roles[i].Name == v1.RoleHead {
-			params := field.NewPath("spec", "roles").Index(i).Child("ray", "startParams")
-			for _, name := range []string{"redis-password", "redis-username"} {
-				if _, set := node.StartParams[name]; set {
-					errs = append(errs, field.Forbidden(params.Key(name), "is said by gcsFaultTolerance: remove it, and write it there"))
-				}
-			}
-		}
-	}
+	errs = append(errs, validateRedisParams(spec)...)
 	return append(errs, eachHeadVariable(spec, func(variable corev1.EnvVar, path *field.Path) *field.Error {
 		switch variable.Name {
 		case "RAY_REDIS_ADDRESS", "REDIS_PASSWORD", "REDIS_USERNAME":
@@ -166,6 +157,23 @@ func validateFaultTolerance(cluster *v1.RayCluster, path *field.Path) field.Erro
 		}
 		return nil
 	})...)
+}
+
+func validateRedisParams(spec *v1.RayClusterSpec) field.ErrorList {
+	var errs field.ErrorList
+	for i := range spec.Roles {
+		node := spec.Roles[i].Ray
+		if node == nil || spec.Roles[i].Name != v1.RoleHead {
+			continue
+		}
+		params := field.NewPath("spec", "roles").Index(i).Child("ray", "startParams")
+		for _, name := range []string{"redis-password", "redis-username"} {
+			if _, set := node.StartParams[name]; set {
+				errs = append(errs, field.Forbidden(params.Key(name), "is said by gcsFaultTolerance: remove it, and write it there"))
+			}
+		}
+	}
+	return errs
 }
 
 func validateRayAuth(spec *v1.RayClusterSpec, path *field.Path) field.ErrorList {
