@@ -80,7 +80,7 @@ func Distinct(errs field.ErrorList) field.ErrorList {
 func covers(other, err *field.Error, otherIsEarlier bool) bool {
 	same, below := other.Field == err.Field, isBelow(other.Field, err.Field)
 	switch {
-	case other.Detail != "" && other.Type == field.ErrorTypeDuplicate && err.Type == field.ErrorTypeDuplicate && isFieldOf(err.Field, other.Field):
+	case other.Detail != "" && other.Type == field.ErrorTypeDuplicate && err.Type == field.ErrorTypeDuplicate && isFieldOf(other.Field, err.Field):
 		// The schema says of the item what invariants say of its name.
 		return true
 	case err.Detail == "" && other.Detail != "":

@@ -219,7 +219,7 @@ func validateRayTemplate(role *v1.RayRole, path *field.Path) field.ErrorList {
 	if len(pod.Containers) == 0 {
 		return field.ErrorList{field.Required(path.Child("spec", "containers"), "a pod needs a container: add one that runs Ray")}
 	}
-	return validatePod(pod, path.Child("spec"))
+	return ValidatePodTemplate(&role.Template, path)
 }
 
 func rayRole(name v1.RoleName) string {

@@ -41,16 +41,35 @@ func validateAutoscaler(spec *v1.RayClusterSpec, path *field.Path) field.ErrorLi
 				"is set by Penstock to the generated command: remove it, and write command and args to run another"))
 		}
 	}
-	errs = append(errs, validateAmounts(resourcesOf(autoscaler).Limits, path.Child("resources", "limits"))...)
-	errs = append(errs, validateAmounts(resourcesOf(autoscaler).Requests, path.Child("resources", "requests"))...)
+	errs = append(errs, validateAutoscalerContainer(spec, path)...)
 	return append(errs, validateOldSwitch(spec)...)
 }
 
-func resourcesOf(autoscaler *v1.RayAutoscaler) corev1.ResourceRequirements {
-	if autoscaler.Resources == nil {
-		return corev1.ResourceRequirements{}
+// validateAutoscalerContainer judges the container as one of the head's pod,
+// whose volumes it may mount.
+func validateAutoscalerContainer(spec *v1.RayClusterSpec, path *field.Path) field.ErrorList {
+	autoscaler, pod := spec.Autoscaler, &corev1.PodSpec{}
+	for i := range spec.Roles {
+		if spec.Roles[i].Name == v1.RoleHead {
+			pod = &spec.Roles[i].Template.Spec
+		}
 	}
-	return *autoscaler.Resources
+	container := &corev1.Container{
+		Name: "autoscaler", Image: "the head's", ImagePullPolicy: autoscaler.ImagePullPolicy,
+		Env: autoscaler.Env, EnvFrom: autoscaler.EnvFrom, VolumeMounts: autoscaler.VolumeMounts, SecurityContext: autoscaler.SecurityContext,
+	}
+	if autoscaler.Image != nil && *autoscaler.Image != "" {
+		container.Image = *autoscaler.Image
+	}
+	if autoscaler.Resources != nil {
+		container.Resources = *autoscaler.Resources
+	}
+	judge := &containerJudge{findings: &findings{}, pod: pod, volumes: map[string]*corev1.Volume{}, seen: map[string]bool{}}
+	for i := range pod.Volumes {
+		judge.volumes[pod.Volumes[i].Name] = &pod.Volumes[i]
+	}
+	judge.judge(container, path)
+	return judge.errs
 }
 
 // validateOldSwitch refuses the variable by which version v2 was once turned on,
