@@ -149,7 +149,7 @@ var trainingRules = map[string]struct {
 	},
 	"one number for two ports": {
 		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a, ports: [{name: one, containerPort: 80, protocol: TCP}, {name: two, containerPort: 80, protocol: TCP}]}]}}}}}`,
-		field: "spec.jaxReplicaSpecs.Worker.template.spec.containers[0].ports[1]",
+		field: "spec.jaxReplicaSpecs.Worker.template.spec.containers[0].ports[1].containerPort",
 		hub:   "spec.roles[0].template.spec.containers[0].ports[1]",
 	},
 	"two containers of one name": {
