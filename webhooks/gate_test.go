@@ -89,7 +89,7 @@ func TestMessagesSpeakOfTheVersionThatWasWritten(t *testing.T) {
 	const path = "spec.jaxReplicaSpecs.Worker.template.spec.containers[0].image"
 	want := metav1.StatusCause{
 		Type: metav1.CauseTypeTypeInvalid, Field: path,
-		Message: `Invalid value: "integer": ` + path + ` in body must be of type string: "integer"`,
+		Message: "Invalid value: must be of type string, and is of type integer: put it in quotes",
 	}
 	if got := newGate(t, false).Decide(t.Context(), request).Causes[0].StatusCause; got != want {
 		t.Errorf("got %+v, want %+v", got, want)

@@ -236,7 +236,7 @@ func (k *typed[T]) faults(ctx context.Context, request *admissionv1.AdmissionReq
 	if err != nil {
 		return nil, err
 	}
-	return toFaults(append(validation.Distinct(errs), forbidden...)), nil
+	return toFaults(append(validation.Explain(validation.Distinct(errs)), forbidden...)), nil
 }
 
 // forbidden are the faults of the author rather than of the object.

@@ -64,10 +64,10 @@ func TestValidateCreate(t *testing.T) {
 			object: job(strings.Replace(pytorch(role("Worker", ", replicas: -1, restartPolicy: Sometimes", ", imagePullPolicy: 3")), "{", "{runPolicy: {backoffLimit: -1}, ", 1)),
 			mods:   []mod{inOlderVersion},
 			want: []string{
-				"spec.pytorchReplicaSpecs.Worker.replicas: Invalid value: -1: spec.pytorchReplicaSpecs.Worker.replicas in body should be greater than or equal to 0",
-				`spec.pytorchReplicaSpecs.Worker.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never", "ExitCode"`,
-				`spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].imagePullPolicy: Invalid value: "integer": spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].imagePullPolicy in body must be of type string: "integer"`,
-				"spec.runPolicy.backoffLimit: Invalid value: -1: spec.runPolicy.backoffLimit in body should be greater than or equal to 0",
+				"spec.pytorchReplicaSpecs.Worker.replicas: Invalid value: -1: must be at least 0: raise it, or leave the field out",
+				`spec.pytorchReplicaSpecs.Worker.restartPolicy: Unsupported value: "Sometimes": must be Always, OnFailure, Never or ExitCode: write one of these, or leave it out`,
+				`spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].imagePullPolicy: Invalid value: must be of type string, and is of type integer: put it in quotes`,
+				"spec.runPolicy.backoffLimit: Invalid value: -1: must be at least 0: raise it, or leave the field out",
 			},
 		},
 		"what v1's schema does not know is refused in v1alpha1": {

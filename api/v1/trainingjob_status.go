@@ -96,7 +96,7 @@ const (
 	// final. Reasons: JobSucceeded.
 	TrainingJobSucceededCondition = "Succeeded"
 	// TrainingJobFailedCondition is True once the job has failed. It is final.
-	// Reasons: PodFailed, BackoffLimitExceeded, DeadlineExceeded.
+	// Reasons: PodFailed, BackoffLimitExceeded, DeadlineExceeded, PodsMissing.
 	TrainingJobFailedCondition = "Failed"
 	// TrainingJobGangScheduledCondition says whether the pods of a job with
 	// spec.gang are placed all together. Reasons for True: GangScheduled. For
@@ -123,7 +123,10 @@ const (
 	TrainingJobPodFailedReason            = "PodFailed"
 	TrainingJobBackoffLimitExceededReason = "BackoffLimitExceeded"
 	TrainingJobDeadlineExceededReason     = "DeadlineExceeded"
-	TrainingJobInvalidSpecReason          = InvalidSpecReason
-	TrainingJobValidReason                = ValidReason
-	TrainingJobChildNotOwnedReason        = ChildNotOwnedReason
+	// TrainingJobPodsMissingReason says that the pods that decide have succeeded
+	// while others could not be made.
+	TrainingJobPodsMissingReason   = "PodsMissing"
+	TrainingJobInvalidSpecReason   = InvalidSpecReason
+	TrainingJobValidReason         = ValidReason
+	TrainingJobChildNotOwnedReason = ChildNotOwnedReason
 )

@@ -22,8 +22,13 @@ func (p *planner) deadlineExceeded() *verdict {
 	if !ok || p.now.Time.Before(deadline) {
 		return nil
 	}
-	return failure(v1.TrainingJobDeadlineExceededReason, fmt.Sprintf(
-		"the job has run for %d seconds, which is its activeDeadlineSeconds", *runPolicy(p.job).ActiveDeadlineSeconds))
+	seconds := *runPolicy(p.job).ActiveDeadlineSeconds
+	message := fmt.Sprintf("the job has run for %d seconds, which is its activeDeadlineSeconds", seconds)
+	if late := int64(p.now.Sub(deadline) / time.Second); late > 1 {
+		// Nobody looked when it was time: no manager ran, or it had too much to do.
+		message = fmt.Sprintf("the job was to run for %d seconds, its activeDeadlineSeconds, and this was noticed %d seconds late", seconds, late)
+	}
+	return failure(v1.TrainingJobDeadlineExceededReason, message)
 }
 
 // wakeAtDeadline asks for a planning at the deadline, as nothing else need

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -26,6 +27,9 @@ type verdict struct {
 // the framework's order; then the limits.
 func (p *planner) judge() *verdict {
 	if p.framework.succeeded(p.census) {
+		if v := p.podsMissing(); v != nil {
+			return v
+		}
 		return &verdict{
 			condition: v1.TrainingJobSucceededCondition,
 			reason:    v1.TrainingJobSucceededReason,
@@ -42,6 +46,36 @@ func (p *planner) judge() *verdict {
 		}
 	}
 	return p.deadlineExceeded()
+}
+
+// podsMissing fails a job whose deciding pods have succeeded while others could
+// not be made at all: what has run is not what was asked for.
+func (p *planner) podsMissing() *verdict {
+	fault := meta.FindStatusCondition(p.job.Status.Conditions, v1.InvalidCondition)
+	if fault == nil || fault.Status != metav1.ConditionTrue || fault.Reason == v1.InvalidSpecReason {
+		return nil
+	}
+	forgiving, _ := p.framework.(forgiving)
+	var absent, needed int32
+	for _, crew := range p.census.crews {
+		missing, least := int32(0), crew.wanted()
+		if elastic := p.job.Spec.Elastic; elastic != nil && crew.role.Name == v1.RoleWorker {
+			least = min(least, max(ptr.Deref(elastic.MinReplicas, 1), 1))
+		}
+		for _, m := range crew.members {
+			if m.State == pods.Missing && (forgiving == nil || !forgiving.forgives(p.census, m)) {
+				missing++
+			}
+		}
+		absent += max(missing-(crew.wanted()-least), 0)
+		needed += least
+	}
+	if absent == 0 {
+		return nil
+	}
+	return failure(v1.TrainingJobPodsMissingReason, fmt.Sprintf(
+		"the pods of role %s have succeeded without %d of the job's %d pods, which could not be made: %s",
+		p.framework.leads(p.census).role.Name, absent, needed, fault.Message))
 }
 
 // podFailed fails the job for a pod that has failed for good.

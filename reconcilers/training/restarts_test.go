@@ -72,7 +72,7 @@ func TestBackoffLimit(t *testing.T) {
 		},
 		"limit 0 allows no restart": {
 			job:   one(v1.RestartOnFailure, 0),
-			steps: []step{{pod: nth(0, fixtures.CrashLoop(), fixtures.RestartedInPlace(0, 1)), phase: v1.PhaseFailed}},
+			steps: []step{{pod: nth(0, fixtures.CrashLoop(), fixtures.RestartedInPlace(0, 1)), phase: v1.PhaseFailed, deletes: true}},
 			want:  exceeded + ": pod a-worker-0 ended with exit code 1 after 0 restarts of the job; backoffLimit is 0",
 		},
 		"restarts in place stop when one more is due": {
@@ -80,13 +80,13 @@ func TestBackoffLimit(t *testing.T) {
 			steps: []step{
 				{pod: nth(0, fixtures.Running(), fixtures.RestartedInPlace(1, 1)), phase: v1.PhaseRunning, restarts: 1},
 				{pod: nth(0, fixtures.Running(), fixtures.RestartedInPlace(2, 1)), phase: v1.PhaseRunning, restarts: 2},
-				{pod: nth(0, fixtures.CrashLoop(), fixtures.RestartedInPlace(2, 1)), phase: v1.PhaseFailed, restarts: 2},
+				{pod: nth(0, fixtures.CrashLoop(), fixtures.RestartedInPlace(2, 1)), phase: v1.PhaseFailed, restarts: 2, deletes: true},
 			},
 			want: exceeded + ": pod a-worker-0 ended with exit code 1 after 2 restarts of the job; backoffLimit is 2",
 		},
 		"restarts in place that nobody saw in time fail the job as well": {
 			job:   one(v1.RestartOnFailure, 2),
-			steps: []step{{pod: nth(0, fixtures.Running(), fixtures.RestartedInPlace(4, 7)), phase: v1.PhaseFailed, restarts: 4}},
+			steps: []step{{pod: nth(0, fixtures.Running(), fixtures.RestartedInPlace(4, 7)), phase: v1.PhaseFailed, restarts: 4, deletes: true}},
 			want:  exceeded + ": pod a-worker-0 ended with exit code 7 after 4 restarts of the job; backoffLimit is 2",
 		},
 		"restarts in place and by new pods add up": {

@@ -139,7 +139,7 @@ func final(status v1.TrainingJobStatus) v1.TrainingJobStatus {
 	for i := range status.Roles {
 		status.Roles[i].Active, status.Roles[i].Ready = nil, nil
 	}
-	status.Elastic = nil
+	status.Elastic, status.RolesReady = nil, ""
 	return status
 }
 
@@ -192,6 +192,84 @@ func TestSuspend(t *testing.T) {
 	c := meta.FindStatusCondition(result.Status.Conditions, v1.TrainingJobSuspendedCondition)
 	if c.Status != metav1.ConditionFalse || c.Reason != v1.TrainingJobResumedReason {
 		t.Errorf("Suspended condition: %+v", c)
+	}
+}
+
+func TestDeadlineSaysWhenItWasNoticed(t *testing.T) {
+	running := somePods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-1", fixtures.Running()))
+	for at, want := range map[time.Duration]string{
+		15 * time.Second: "the job has run for 15 seconds, which is its activeDeadlineSeconds",
+		36 * time.Second: "the job was to run for 15 seconds, its activeDeadlineSeconds, and this was noticed 21 seconds late",
+	} {
+		result := Plan(started(fixtures.TrainingJob("a", fixtures.Deadline(15))), running, fixtures.Start.Add(at))
+		if c := meta.FindStatusCondition(result.Status.Conditions, v1.TrainingJobFailedCondition); c == nil || c.Message != want {
+			t.Errorf("after %v: %+v; want %q", at, c, want)
+		}
+	}
+}
+
+// A finished job's READY follows its pods.
+func TestReadyOfAFinishedJob(t *testing.T) {
+	job := started(fixtures.TrainingJob("a", fixtures.Deadline(60), fixtures.CleanPods(v1.CleanPodNone)))
+	running := somePods(fixtures.Pod("a-worker-0", fixtures.Running()), fixtures.Pod("a-worker-1", fixtures.Running()))
+	for _, step := range []struct {
+		observed plan.Observed
+		want     string
+	}{{running, "2/2"}, {somePods(fixtures.Pod("a-worker-1", fixtures.Running())), "1/2"}, {plan.Observed{}, "0/2"}} {
+		job.Status = Plan(job, step.observed, fixtures.Start.Add(time.Minute)).Status
+		if job.Status.Phase != v1.PhaseFailed || job.Status.RolesReady != step.want {
+			t.Errorf("phase %s, ready %s; want Failed, %s", job.Status.Phase, job.Status.RolesReady, step.want)
+		}
+	}
+}
+
+// Under None a pod stays, but for one that would be restarted for ever.
+func TestLoopsEndWithTheJob(t *testing.T) {
+	job := started(fixtures.TrainingJob("a", fixtures.Workers(3), fixtures.BackoffLimit(1), fixtures.CleanPods(v1.CleanPodNone)))
+	observed := gathered(
+		family("a-worker-0", fixtures.Running(), fixtures.PodRestart(corev1.RestartPolicyOnFailure), fixtures.RestartedInPlace(2, 1)),
+		family("a-worker-1", fixtures.Running(), fixtures.PodRestart(corev1.RestartPolicyOnFailure)),
+		family("a-worker-2", fixtures.Succeeded(), fixtures.PodRestart(corev1.RestartPolicyOnFailure)))
+	result := Plan(job, observed, later)
+	if diff := cmp.Diff([]string{"pod/a-worker-0"}, deleted(result)); diff != "" || result.Status.Phase != v1.PhaseFailed {
+		t.Errorf("phase %s, deleted (-want +got):\n%s", result.Status.Phase, diff)
+	}
+	// At the deadline nothing loops.
+	job = started(fixtures.TrainingJob("a", fixtures.Workers(3), fixtures.Deadline(1), fixtures.CleanPods(v1.CleanPodNone)))
+	if result := Plan(job, observed, later); len(result.Delete) > 0 || result.Status.Phase != v1.PhaseFailed {
+		t.Errorf("at the deadline: phase %s, deletes %v", result.Status.Phase, deleted(result))
+	}
+}
+
+// A job does not succeed without pods that the API server refuses.
+func TestSuccessNeedsThePods(t *testing.T) {
+	refused := metav1.Condition{Type: v1.InvalidCondition, Status: metav1.ConditionTrue, Reason: v1.ChildRejectedReason, Message: "the API server refuses a Pod: bad"}
+	tests := map[string]struct {
+		mods      []fixtures.JobMod
+		condition metav1.Condition
+		others    []plan.Object
+		want      v1.Phase
+	}{
+		"workers that could not be made":            {mods: []fixtures.JobMod{fixtures.Master(), fixtures.Workers(2)}, condition: refused, want: v1.PhaseFailed},
+		"workers that there are":                    {mods: []fixtures.JobMod{fixtures.Master(), fixtures.Workers(1)}, condition: refused, others: family("a-worker-0", fixtures.Running()), want: v1.PhaseSucceeded},
+		"workers above the least number":            {mods: []fixtures.JobMod{fixtures.Master(), fixtures.Workers(2), fixtures.Elastic(1, 2)}, condition: refused, others: family("a-worker-0", fixtures.Running()), want: v1.PhaseSucceeded},
+		"workers that are gone, with nothing wrong": {mods: []fixtures.JobMod{fixtures.Master(), fixtures.Workers(2)}, want: v1.PhaseSucceeded},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			job := started(fixtures.TrainingJob("a", tc.mods...))
+			if tc.condition.Type != "" {
+				job.Status.Conditions = append(job.Status.Conditions, tc.condition)
+			}
+			result := Plan(job, gathered(family("a-master-0", fixtures.Succeeded()), tc.others), later)
+			if result.Status.Phase != tc.want {
+				t.Errorf("phase %s, want %s", result.Status.Phase, tc.want)
+			}
+			failed := meta.FindStatusCondition(result.Status.Conditions, v1.TrainingJobFailedCondition)
+			if tc.want == v1.PhaseFailed && (failed == nil || failed.Reason != v1.TrainingJobPodsMissingReason) {
+				t.Errorf("Failed condition %+v", failed)
+			}
+		})
 	}
 }
 

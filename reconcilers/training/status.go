@@ -84,6 +84,7 @@ func (p *planner) countRemaining() {
 		}
 		status.Active, status.Ready = new(running), new(ready)
 	}
+	p.setRolesReady()
 	if p.status.Elastic != nil {
 		p.setElastic()
 	}

@@ -70,7 +70,7 @@ var _ = Describe("what is refused", func() {
 		out, err := kubectl(ctx, alphaJob("negative", "backoffLimit: 3", "backoffLimit: -3"), "apply", "-n", ns, "-f", "-")
 		Expect(err).To(HaveOccurred(), out)
 		Expect(out).To(ContainSubstring("spec.runPolicy.backoffLimit"))
-		Expect(out).To(ContainSubstring("greater than or equal to 0"))
+		Expect(out).To(ContainSubstring("must be at least 0: raise it"))
 	})
 
 	// Client-side kubectl apply drops what is null by itself.
@@ -93,6 +93,14 @@ var _ = Describe("what is refused", func() {
 		Expect(out).To(ContainSubstring("spec.elastic.replicas"))
 		mustKubectl(ctx, "", "scale", "-n", ns, "tj/scaled", "--replicas=4")
 		Expect(valueAt(get(ctx, "v1", "TrainingJob", ns, "scaled"), "spec", "elastic", "replicas")).To(Equal(int64(4)))
+	})
+
+	It("says of a scale to nothing what helps, once", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		mustKubectl(ctx, hubJob("emptied"), "apply", "-n", ns, "-f", "-")
+		out, err := kubectl(ctx, "", "scale", "-n", ns, "tj/emptied", "--replicas=0")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(And(ContainSubstring("spec.elastic.replicas"), ContainSubstring("suspend it by runPolicy.suspend"), Not(ContainSubstring("Master"))))
 	})
 
 	It("does not make a job elastic by kubectl scale", func(ctx context.Context) {

@@ -159,6 +159,9 @@ func validateElasticReplicas(spec *v1.TrainingJobSpec, path *field.Path) field.E
 		return nil
 	}
 	count, childPath := *elastic.Replicas, path.Child("replicas")
+	if count < 1 {
+		return field.ErrorList{field.Invalid(childPath, count, "must be at least 1: a job cannot run without a worker; suspend it by runPolicy.suspend to free its pods")}
+	}
 	if elastic.MinReplicas != nil && count < *elastic.MinReplicas {
 		return field.ErrorList{field.Invalid(childPath, count, fmt.Sprintf(
 			"must be at least minReplicas, which is %d: raise it or lower minReplicas", *elastic.MinReplicas))}

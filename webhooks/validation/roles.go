@@ -121,6 +121,8 @@ func validateLeader(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList 
 		errs = append(errs, field.Required(path, "an XGBoost job needs role Master, which runs the tracker: add it with 1 replica"))
 	case spec.Framework == v1.FrameworkMPI:
 		errs = append(errs, field.Required(path, "an MPI job needs role Launcher, which starts the processes: add it with 1 replica"))
+	case workers < 1 && spec.Elastic != nil && spec.Elastic.Replicas != nil:
+		// That is said of the number itself.
 	case workers < 1:
 		errs = append(errs, field.Required(path, fmt.Sprintf(
 			"no pod would decide when the job has succeeded: add %s with 1 replica", leadersOf(spec.Framework))))
