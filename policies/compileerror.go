@@ -58,6 +58,11 @@ func (f RegoFault) String() string {
 	return fmt.Sprintf("%d:%d: %s: %s", f.Line, f.Column, f.Code, f.Message)
 }
 
+// Field is the fault as one of the field that holds the text.
+func (f RegoFault) Field() *field.Error {
+	return field.Invalid(f.path(), field.OmitValueType{}, f.String())
+}
+
 // Error lists all faults, one a line.
 func (e *CompileError) Error() string {
 	var lines []string
@@ -74,7 +79,7 @@ func (e *CompileError) Error() string {
 func (e *CompileError) ErrorList() field.ErrorList {
 	list := append(field.ErrorList(nil), e.Spec...)
 	for _, fault := range e.Rego {
-		list = append(list, field.Invalid(fault.path(), field.OmitValueType{}, fault.String()))
+		list = append(list, fault.Field())
 	}
 	return list
 }

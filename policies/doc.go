@@ -9,8 +9,9 @@
 //
 // In the order of a policy's life, the files are:
 //
-//   - policy.go, modules.go, rule.go, match.go, parameters.go, exceptions.go:
-//     what a WorkloadPolicy is compiled to; reads.go, what its rule looks at;
+//   - policy.go, modules.go, rule.go, match.go, pattern.go, parameters.go,
+//     exceptions.go: what a WorkloadPolicy is compiled to; reads.go, what its rule
+//     looks at; inputreads.go, what it reads by name, and would if it were there;
 //     capabilities.go, what it may call; compileerror.go, what is wrong with it;
 //   - engine.go, snapshot.go, index.go: the policies in force;
 //   - scope.go: which of them a webhook of the API server asks;

@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -35,8 +34,8 @@ func exceptionFor(exceptions []v1.PolicyException, request *Request) *v1.PolicyE
 		exception := &exceptions[i]
 		switch {
 		case !request.Now.Before(exception.Until.Time):
-		case !slices.Contains(exception.Namespaces, request.Namespace):
-		case len(exception.Names) > 0 && !slices.Contains(exception.Names, request.Name):
+		case request.Namespace == "" || !matchesOneOf(exception.Namespaces, request.Namespace):
+		case len(exception.Names) > 0 && !matchesOneOf(exception.Names, request.Name):
 		case found == nil || exception.Until.After(found.Until.Time):
 			found = exception
 		}

@@ -2,7 +2,6 @@ package policies
 
 import (
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -43,31 +42,18 @@ func newMatcher(match v1.PolicyMatch, path *field.Path) (matcher, field.ErrorLis
 // excludes reports whether the request is one that the policy leaves alone. An
 // unknown user is in no list.
 func (m *matcher) excludes(request *Request) bool {
-	if request.Namespace != "" && slices.ContainsFunc(m.excludedNamespaces, func(pattern string) bool {
-		return matchesName(pattern, request.Namespace)
-	}) {
+	if request.Namespace != "" && matchesOneOf(m.excludedNamespaces, request.Namespace) {
 		return true
 	}
 	if !request.UserKnown {
 		return false
 	}
-	return slices.Contains(m.excludedUsers, request.User.Username) ||
-		slices.ContainsFunc(m.excludedGroups, func(group string) bool {
-			return slices.Contains(request.User.Groups, group)
-		})
+	return matchesOneOf(m.excludedUsers, request.User.Username) ||
+		slices.ContainsFunc(request.User.Groups, func(group string) bool { return matchesOneOf(m.excludedGroups, group) })
 }
 
 // excludesUsers reports whether excludes depends on the user.
 func (m *matcher) excludesUsers() bool { return len(m.excludedUsers)+len(m.excludedGroups) > 0 }
-
-// matchesName compares a name with a pattern in which a trailing * stands for
-// any ending.
-func matchesName(pattern, name string) bool {
-	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
-		return strings.HasPrefix(name, prefix)
-	}
-	return pattern == name
-}
 
 // selector compiles a label selector; nil selects everything, which is what
 // leaving it out means in a WorkloadPolicy.

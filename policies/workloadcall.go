@@ -1,6 +1,8 @@
 package policies
 
 import (
+	"strings"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
@@ -72,6 +74,15 @@ func matches(patterns *ast.Array, name string) bool {
 		one, ok := pattern.Value.(ast.String)
 		return ok && matchesName(string(one), name)
 	})
+}
+
+// matchesName compares a name with a pattern in which a trailing * stands for
+// any ending, as in the library.
+func matchesName(pattern, name string) bool {
+	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
+		return strings.HasPrefix(name, prefix)
+	}
+	return pattern == name
 }
 
 func demandFor(pod, patterns *ast.Term) *ast.Term {

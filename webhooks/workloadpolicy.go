@@ -57,14 +57,15 @@ func validateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 			}
 		}
 	}
-	_, err := policies.Compile(policy)
+	compiled, err := policies.Compile(policy)
 	if compileError, ok := errors.AsType[*policies.CompileError](err); ok {
 		return append(errs, compileError.ErrorList()...)
 	}
 	if err != nil {
-		errs = append(errs, field.InternalError(path.Child("rego"), err))
+		return append(errs, field.InternalError(path.Child("rego"), err))
 	}
-	return errs
+	faults, _ := unknownReads(&policy.Spec, compiled)
+	return append(errs, faults...)
 }
 
 // adviseWorkloadPolicy gives what gives advice on a policy; kinds may be nil.
@@ -73,6 +74,11 @@ func adviseWorkloadPolicy(kinds Kinds) func(ctx context.Context, old, policy *v1
 		var advice field.ErrorList
 		if kinds != nil {
 			advice = kinds.Advice(ctx, policy)
+		}
+		// It compiled, or it would not have been admitted.
+		if compiled, err := policies.Compile(policy); err == nil {
+			_, more := unknownReads(&policy.Spec, compiled)
+			advice = append(append(advice, more...), unreadParameters(compiled)...)
 		}
 		return advice
 	}

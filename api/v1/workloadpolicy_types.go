@@ -240,7 +240,7 @@ type PolicyResources struct {
 // PolicyExclude names requests that a policy does not judge.
 // +kubebuilder:validation:MinProperties=1
 type PolicyExclude struct {
-	// namespaces by name; a trailing * stands for any ending.
+	// namespaces by name, in which each * stands for any characters.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -248,7 +248,7 @@ type PolicyExclude struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// users by name.
+	// users by name; * as in namespaces.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -256,7 +256,7 @@ type PolicyExclude struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	Users []string `json:"users,omitempty"`
 
-	// groups that the author of a request belongs to.
+	// groups that the author of a request belongs to; * as in namespaces.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -285,7 +285,8 @@ type PolicyOverride struct {
 // PolicyException lets objects pass for a time.
 // +kubebuilder:validation:XValidation:rule="!has(self.names) || has(self.namespaces)",message="names need namespaces: add the namespaces that the named objects live in"
 type PolicyException struct {
-	// namespaces by name. All objects in them are excepted unless names is given.
+	// namespaces by name, in which each * stands for any characters. All objects
+	// in them are excepted unless names is given.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -294,7 +295,7 @@ type PolicyException struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// names of objects in those namespaces.
+	// names of objects in those namespaces; * as in namespaces.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,21 +62,44 @@ func validateMatch(match *v1.PolicyMatch, path *field.Path) field.ErrorList {
 	if match.Exclude == nil {
 		return errs
 	}
-	for i, namespace := range match.Exclude.Namespaces {
-		if !isNamespacePattern(namespace) {
-			errs = append(errs, field.Invalid(path.Child("exclude", "namespaces").Index(i), namespace,
-				"must be the name of a namespace: only its end may be left open, by one * as in team-*"))
+	return append(errs, validateNamespaces(match.Exclude.Namespaces, path.Child("exclude", "namespaces"))...)
+}
+
+// validateNamespaces refuses patterns of namespaces that none can have.
+func validateNamespaces(patterns []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, pattern := range patterns {
+		if !isNamespacePattern(pattern) {
+			errs = append(errs, field.Invalid(path.Index(i), pattern,
+				"must be the name of a namespace, in which * may stand for any characters, as in team-*"))
 		}
 	}
 	return errs
 }
 
 func isNamespacePattern(pattern string) bool {
-	// The start of a name may end in -, which a whole name may not.
-	if start, open := strings.CutSuffix(pattern, "*"); open {
-		return start == "" || len(validation.IsDNS1123Label(start+"x")) == 0
+	if !strings.Contains(pattern, "*") {
+		return len(validation.IsDNS1123Label(pattern)) == 0
 	}
-	return len(validation.IsDNS1123Label(pattern)) == 0
+	// What is left of a name beside * may begin and end in -, which a whole name
+	// may not.
+	rest := strings.ReplaceAll(pattern, "*", "")
+	return rest == "" || len(validation.IsDNS1123Label("x"+rest+"x")) == 0
+}
+
+// validateObjectNames refuses patterns that no name fits: names hold no slash, and
+// nothing that other languages of patterns mean something by.
+func validateObjectNames(patterns []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, pattern := range patterns {
+		switch {
+		case strings.ContainsAny(pattern, "/%") || pattern == "." || pattern == "..":
+			errs = append(errs, field.Invalid(path.Index(i), pattern, "must be the name of an object, in which * may stand for any characters: its namespace stands in namespaces"))
+		case strings.ContainsAny(pattern, `?[]{}^$\`):
+			errs = append(errs, field.Invalid(path.Index(i), pattern, "must be the name of an object, in which only * stands for other characters"))
+		}
+	}
+	return errs
 }
 
 func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
@@ -117,11 +141,11 @@ func validateException(exception *v1.PolicyException, path *field.Path) field.Er
 		errs = append(errs, field.Required(path,
 			"names need namespaces: add the namespaces that the named objects live in"))
 	}
-	for i, namespace := range exception.Namespaces {
-		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			errs = append(errs, field.Invalid(path.Child("namespaces").Index(i), namespace,
-				"must be the name of a namespace: an exception names each one"))
-		}
+	errs = append(errs, validateNamespaces(exception.Namespaces, path.Child("namespaces"))...)
+	errs = append(errs, validateObjectNames(exception.Names, path.Child("names"))...)
+	if all := slices.IndexFunc(exception.Namespaces, matchesAll); all >= 0 && (len(exception.Names) == 0 || slices.ContainsFunc(exception.Names, matchesAll)) {
+		errs = append(errs, field.Invalid(path.Child("namespaces").Index(all), exception.Namespaces[all],
+			"an exception for every object would switch the policy off: name namespaces, or names of objects, or set action to Audit"))
 	}
 	if len(exception.Namespaces) == 0 && len(exception.Names) == 0 {
 		errs = append(errs, field.Required(path.Child("namespaces"),
@@ -129,6 +153,9 @@ func validateException(exception *v1.PolicyException, path *field.Path) field.Er
 	}
 	return errs
 }
+
+// matchesAll reports whether a pattern stands for every name.
+func matchesAll(pattern string) bool { return strings.Trim(pattern, "*") == "" }
 
 func validateInventoryKind(kind v1.InventoryKind, path *field.Path) field.ErrorList {
 	version, err := schema.ParseGroupVersion(kind.APIVersion)

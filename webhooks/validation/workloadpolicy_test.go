@@ -36,9 +36,21 @@ func TestValidateWorkloadPolicy(t *testing.T) {
 			spec: `{rego: a, match: {resources: [{kinds: [Pod]}], objectSelector: {matchExpressions: [{key: a, operator: Is}]}}}`,
 			want: []string{`spec.match.objectSelector.matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator`},
 		},
-		"a namespace with a * in the middle": {
-			spec: `{rego: a, match: {resources: [{kinds: [Pod]}], exclude: {namespaces: ["a*b"]}}}`,
-			want: []string{`spec.match.exclude.namespaces[0]: Invalid value: "a*b": must be the name of a namespace: only its end may be left open, by one * as in team-*`},
+		"patterns": {
+			spec: `{rego: a, match: {resources: [{kinds: [Pod]}], exclude: {namespaces: ["a*b", "*-system", "team-*", "*"], users: ["system:*", 'CORP\ada'], groups: ["{a}"]}},
+				exceptions: [{namespaces: ["team-*"], names: ["z*", "*.old", "system:x"], reason: r}, {namespaces: ["*"], names: ["z*"], reason: r}]}`,
+		},
+		"patterns that nothing fits": {
+			spec: `{rego: a, match: {resources: [{kinds: [Pod]}], exclude: {namespaces: ["team-?", "A*", "team_*"]}}, exceptions: [{namespaces: ["[a-z]"], names: [team/z, "z?", "[ab]*"], reason: r}]}`,
+			want: []string{
+				`spec.match.exclude.namespaces[0]: Invalid value: "team-?": must be the name of a namespace, in which * may stand for any characters, as in team-*`,
+				`spec.match.exclude.namespaces[1]: Invalid value: "A*": must be the name of a namespace, in which * may stand for any characters, as in team-*`,
+				`spec.match.exclude.namespaces[2]: Invalid value: "team_*": must be the name of a namespace, in which * may stand for any characters, as in team-*`,
+				`spec.exceptions[0].namespaces[0]: Invalid value: "[a-z]": must be the name of a namespace, in which * may stand for any characters, as in team-*`,
+				`spec.exceptions[0].names[0]: Invalid value: "team/z": must be the name of an object, in which * may stand for any characters: its namespace stands in namespaces`,
+				`spec.exceptions[0].names[1]: Invalid value: "z?": must be the name of an object, in which only * stands for other characters`,
+				`spec.exceptions[0].names[2]: Invalid value: "[ab]*": must be the name of an object, in which only * stands for other characters`,
+			},
 		},
 		"match conditions": {spec: `{` + rule + `, matchConditions: [{name: "a b", expression: "true"}, {name: c, expression: " "}, {name: c, expression: "object.("}, {name: penstock-d, expression: "'yes'"}]}`, want: []string{
 			`spec.matchConditions[0].name: Invalid value: "a b": must be a qualified name: use letters, digits, -, _ and ., with a domain and / before it if need be`,
@@ -55,10 +67,11 @@ func TestValidateWorkloadPolicy(t *testing.T) {
 			`spec.overrides[0].namespaceSelector: Required value: select the namespaces that the override is for`,
 			`spec.overrides[0]: Required value: an override without parameters and action changes nothing: give one of the two or remove it`,
 		}},
-		"exceptions": {spec: `{` + rule + `, exceptions: [{names: [a], reason: r}, {reason: r}, {namespaces: [a*], reason: r}]}`, want: []string{
+		"exceptions": {spec: `{` + rule + `, exceptions: [{names: [a], reason: r}, {reason: r}, {namespaces: [a, "*"], reason: r}, {namespaces: ["**"], names: [a, "*"], reason: r}]}`, want: []string{
 			`spec.exceptions[0]: Required value: names need namespaces: add the namespaces that the named objects live in`,
 			`spec.exceptions[1].namespaces: Required value: an exception for every object would switch the policy off: name namespaces, or set action to Audit`,
-			`spec.exceptions[2].namespaces[0]: Invalid value: "a*": must be the name of a namespace: an exception names each one`,
+			`spec.exceptions[2].namespaces[1]: Invalid value: "*": an exception for every object would switch the policy off: name namespaces, or names of objects, or set action to Audit`,
+			`spec.exceptions[3].namespaces[0]: Invalid value: "**": an exception for every object would switch the policy off: name namespaces, or names of objects, or set action to Audit`,
 		}},
 		"inventory": {spec: `{` + rule + `, inventory: [{apiVersion: a/b/c, kind: X}, {apiVersion: v1}]}`, want: []string{
 			`spec.inventory[0].apiVersion: Invalid value: "a/b/c": must be group/version, or a version of the core group: write penstock.dev/v1 or v1`,

@@ -182,11 +182,6 @@ func (m *constraintMatch) narrow(spec *penstockv1.WorkloadPolicySpec) error {
 		spec.Match.NamespaceSelector = selector
 	}
 	if len(m.ExcludedNamespaces) > 0 {
-		for _, pattern := range m.ExcludedNamespaces {
-			if strings.Contains(strings.TrimSuffix(pattern, "*"), "*") {
-				return fmt.Errorf("spec.match.excludedNamespaces: %q: a policy knows * at the end only", pattern)
-			}
-		}
 		spec.Match.Exclude = &penstockv1.PolicyExclude{Namespaces: m.ExcludedNamespaces}
 	}
 	if m.Source == "Generated" {

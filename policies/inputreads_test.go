@@ -1,0 +1,107 @@
+package policies
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+)
+
+func compiledPolicy(t *testing.T, rego string, libs ...string) *Policy {
+	t.Helper()
+	policy := &v1.WorkloadPolicy{}
+	policy.Name, policy.Spec.Rego, policy.Spec.Libs = "p", rego, libs
+	policy.Spec.Match.Resources = []v1.PolicyResources{{Kinds: []string{"Pod"}}}
+	compiled, err := Compile(policy)
+	if err != nil {
+		t.Fatalf("%s: %v", rego, err)
+	}
+	return compiled
+}
+
+func TestUnknownReads(t *testing.T) {
+	for body, want := range map[string]string{
+		"input.object.spec.paramters":                                    "",
+		"input.parameters.anything":                                      "",
+		"input.paramters.most > 1":                                       "4:3 input.paramters",
+		`input["usr"].username == "a"`:                                   "4:3 input.usr",
+		"not input.usr.username":                                         "4:7 input.usr",
+		"input.user.name == 1":                                           "4:3 input.user.name",
+		"input.namespace.label.a":                                        "4:3 input.namespace.label",
+		"input.review.objct.metadata":                                    "4:3 input.review.objct",
+		"input.review.object.metadata":                                   "",
+		"input.review.kind.kind == 1":                                    "",
+		"input.review.kind.name == 1":                                    "4:3 input.review.kind.name",
+		"input.review.userInfo.user == 1":                                "4:3 input.review.userInfo.user",
+		"input.review.namespaceObject.labels":                            "4:3 input.review.namespaceObject.labels",
+		"input.review.requestKind.kind":                                  "",
+		`input.user.extra["a"]`:                                          "",
+		"some x in [1]; input[x].y":                                      "",
+		"some x in [1]; input.review[x].y":                               "",
+		"x := {y | y := input.paramters.a[_]}; count(x) > 0":             "4:18 input.paramters",
+		"count(input.revew.object) > 0; input.oldObjct":                  "4:9 input.revew; 4:34 input.oldObjct",
+		`object.get(input, "paramters", {}) == {}`:                       "",
+		"h(1) with input as {\"paramters\": 1}; input.paramters":         "",
+		"every c in input.objekt.spec.containers { c.image != input.x }": "4:14 input.objekt; 4:56 input.x",
+	} {
+		rego := "package p\nh(x) if x\nviolation contains \"x\" if {\n  " + body + "\n}"
+		var got []string
+		for _, one := range compiledPolicy(t, rego).UnknownReads() {
+			got = append(got, fmt.Sprintf("%d:%d %s", one.Line, one.Column, one.Path()))
+		}
+		if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", body, diff)
+		}
+	}
+}
+
+func TestUnknownReadsOfLibsAndImports(t *testing.T) {
+	policy := compiledPolicy(t, "package p\nimport input.revieww as r\nimport data.lib.a\nviolation contains \"x\" if { r.object; a.b }",
+		"package lib.a\nb if input.paramters.c")
+	var got []string
+	for _, one := range policy.UnknownReads() {
+		got = append(got, fmt.Sprintf("%s:%d %s", one.Module(), one.Line, one.Path()))
+	}
+	if diff := cmp.Diff([]string{"policy.rego:4 input.revieww", "libs/1.rego:2 input.paramters"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestParameterReads(t *testing.T) {
+	for body, want := range map[string]string{
+		"input.object.spec.a > 1":                                    "",
+		"input.parameters.a > input.parameters.b.c":                  "a b",
+		`input.parameters["a"]`:                                      "a",
+		`object.get(input.parameters, "a", 1) > 1`:                   "a",
+		`object.get(input.parameters, ["a", "b"], 1) > 1`:            "a",
+		`object.get(input.parameters, "a", input.parameters.b) > 1`:  "a b",
+		`count(object.get(input.parameters, "a", [])) > 1`:           "a",
+		"p := input.parameters; p.a > p.b":                           "a b",
+		`p := input.parameters; object.get(p, "a", 1)`:               "a",
+		"p := input.parameters; h(p)":                                "unknown",
+		"x := [y | p := input.parameters; y := p.a]; x":              "a",
+		"some k; input.parameters[k] == 1":                           "unknown",
+		"some k, v in input.parameters; k != v":                      "unknown",
+		`k := "a"; input.parameters[k]`:                              "unknown",
+		`k := "a"; object.get(input.parameters, k, 1)`:               "unknown",
+		"h(input.parameters)":                                        "unknown",
+		"h(input)":                                                   "unknown",
+		`h(1) with input.parameters as {"b": 1}`:                     "unknown",
+		"some k; input[k].a":                                         "unknown",
+		`object.get(input, "parameters", {}).a`:                      "unknown",
+		"every c in input.parameters.cs { c != input.parameters.d }": "cs d",
+	} {
+		rego := "package p\nh(x) if x\nviolation contains \"x\" if {\n  " + body + "\n}"
+		names, known := compiledPolicy(t, rego).ParameterReads()
+		got := strings.Join(names, " ")
+		if !known {
+			got = "unknown"
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", body, got, want)
+		}
+	}
+}
