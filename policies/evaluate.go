@@ -144,7 +144,7 @@ func findingsOf(q *query, result *ast.Term) ([]finding, error) {
 		if len(findings) >= maxFindings {
 			return nil
 		}
-		one, err := findingOf(elem)
+		one, err := findingOf(q.name, elem)
 		if err != nil {
 			return fmt.Errorf("rule %s: %w", q.name, err)
 		}
@@ -171,34 +171,40 @@ func findingsOf(q *query, result *ast.Term) ([]finding, error) {
 	return nil, fmt.Errorf("rule %s %w: it is of type %s", q.name, errNotASet, ast.ValueName(result.Value))
 }
 
-// findingOf reads one element: a message, or an object with msg, field and fix.
-func findingOf(elem *ast.Term) (finding, error) {
+// findingOf reads one element of a rule: a message, or an object with msg, field
+// and fix. What is found counts, however it is put: an element without a message
+// says so, and a field or fix that is no text is left out.
+func findingOf(rule string, elem *ast.Term) (finding, error) {
 	switch value := elem.Value.(type) {
 	case ast.String:
 		return finding{message: truncate(string(value), maxMessageLength)}, nil
 	case ast.Object:
-		one := finding{
-			message: member(value, "msg", maxMessageLength),
-			field:   member(value, "field", maxFieldLength),
-			fix:     member(value, "fix", maxMessageLength),
+		var one finding
+		var wrong string
+		text := func(name string, limit int) string {
+			term := value.Get(stringTerm(name))
+			if term == nil {
+				return ""
+			}
+			if text, ok := term.Value.(ast.String); ok {
+				return truncate(string(text), limit)
+			}
+			wrong = fmt.Sprintf("rule %s gives %s of type %s, and a string is expected", rule, name, ast.ValueName(term.Value))
+			return ""
 		}
-		if one.message == "" {
-			one.message = truncate(elem.String(), maxMessageLength)
+		one.field, one.fix = text("field", maxFieldLength), text("fix", maxMessageLength)
+		one.message = text("msg", maxMessageLength)
+		switch {
+		case one.message == "" && wrong != "":
+			one.message = wrong
+		case one.message == "":
+			one.message = fmt.Sprintf("rule %s gives an object without msg, which is to say what is wrong", rule)
+		case wrong != "":
+			one.message = truncate(fmt.Sprintf("%s (%s)", one.message, wrong), maxMessageLength)
 		}
 		return one, nil
 	}
 	return finding{}, fmt.Errorf("an element is of type %s, neither a string nor an object with msg", ast.ValueName(elem.Value))
-}
-
-func member(object ast.Object, name string, limit int) string {
-	term := object.Get(stringTerm(name))
-	if term == nil {
-		return ""
-	}
-	if text, ok := term.Value.(ast.String); ok {
-		return truncate(string(text), limit)
-	}
-	return truncate(term.String(), limit)
 }
 
 func truncate(text string, limit int) string {

@@ -43,7 +43,7 @@ func newMask(document *ast.Term) *mask {
 func (m *mask) collect(value ast.Value) {
 	switch value := value.(type) {
 	case ast.Object:
-		name := member(value, "name", maxMessageLength)
+		name := textOf(value.Get(stringTerm("name")))
 		value.Foreach(func(key, term *ast.Term) {
 			text, isText := term.Value.(ast.String)
 			label, _ := key.Value.(ast.String)

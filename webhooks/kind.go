@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -276,20 +275,13 @@ func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied
 		if len(errs) == 0 {
 			errs = append(errs, undecodable(err))
 		}
-		return withoutExcuse(errs), nil
+		return validation.WithoutExcuse(errs), nil
 	}
 	k.defaults(object)
 	if old != nil {
 		k.defaults(old)
 	}
-	return append(withoutExcuse(errs), k.validate(old, object)...), nil
-}
-
-// withoutExcuse leaves out the fault that says only that there are others.
-func withoutExcuse(errs field.ErrorList) field.ErrorList {
-	return slices.DeleteFunc(errs, func(err *field.Error) bool {
-		return strings.HasPrefix(err.Detail, "some validation rules were not checked")
-	})
+	return append(validation.WithoutExcuse(errs), k.validate(old, object)...), nil
 }
 
 func (k *typed[T]) decode(raw, oldRaw []byte) (object, old *T, err error) {

@@ -203,4 +203,14 @@ const (
 	WorkloadPolicyKindNotServedReason      = "KindNotServed"
 	WorkloadPolicyInventoryForbiddenReason = "Forbidden"
 	WorkloadPolicyInventoryFailedReason    = "Failed"
+
+	// WorkloadPolicyAuditedCondition is True when status.audit is of the spec in
+	// force and of all stored objects; it is absent where nothing is audited.
+	// Reasons for True: Audited. For False: NothingStored, of a policy that
+	// judges neither creations nor updates. For Unknown: Auditing.
+	WorkloadPolicyAuditedCondition = "Audited"
+
+	WorkloadPolicyAuditedReason       = "Audited"
+	WorkloadPolicyNothingStoredReason = "NothingStored"
+	WorkloadPolicyAuditingReason      = "Auditing"
 )

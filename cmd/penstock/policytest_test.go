@@ -34,6 +34,8 @@ func TestPolicyTest(t *testing.T) {
 		"broken-junit":       {args: []string{"broken", "-o", "junit"}, want: 2},
 		"elsewhere":          {args: []string{"elsewhere"}, want: 2},
 		"files":              {args: []string{"files", "-v", "--coverage"}},
+		"idle":               {args: []string{"idle"}, want: 2},
+		"used":               {args: []string{"used", "-v"}},
 		"untested":           {args: []string{"untested", "good", "--coverage"}},
 		"nothing":            {args: []string{"untested"}, want: 2},
 		"absent":             {args: []string{"absent"}, want: 2},

@@ -77,7 +77,7 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 		}
 		apimeta.SetStatusCondition(&wanted.Status.Conditions, enforced(&policy, state, coverage, confirmed, fault))
 	}
-	s.addAudit(&policy, wanted)
+	s.addAudit(&policy, wanted, state)
 	result := s.addInventory(&policy, wanted)
 	if equality.Semantic.DeepEqual(policy.Status, wanted.Status) {
 		return result, nil
@@ -90,12 +90,38 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 
 // addAudit adds the results of the audit, which decides when to write others.
 // What an earlier leader wrote stands until there are some.
-func (s *status) addAudit(policy, wanted *v1.WorkloadPolicy) {
+func (s *status) addAudit(policy, wanted *v1.WorkloadPolicy, state policies.PolicyState) {
 	if s.audit == nil {
 		wanted.Status.Audit = v1.PolicyAudit{}
 	} else if result, known := s.audit.resultOf(policy); known {
 		wanted.Status.Audit = result
 	}
+	if s.audit == nil || state.Enforced == 0 {
+		apimeta.RemoveStatusCondition(&wanted.Status.Conditions, v1.WorkloadPolicyAuditedCondition)
+		return
+	}
+	apimeta.SetStatusCondition(&wanted.Status.Conditions, auditedCondition(policy, &wanted.Status.Audit, state))
+}
+
+// auditedCondition says whether the results of the audit are those of the policy
+// in force.
+func auditedCondition(policy *v1.WorkloadPolicy, audit *v1.PolicyAudit, state policies.PolicyState) metav1.Condition {
+	condition := metav1.Condition{Type: v1.WorkloadPolicyAuditedCondition, ObservedGeneration: policy.Generation}
+	switch {
+	case state.Spec != nil && !judgesStored(state.Spec):
+		condition.Status, condition.Reason = metav1.ConditionFalse, v1.WorkloadPolicyNothingStoredReason
+		condition.Message = "The policy judges neither creations nor updates, so that there is nothing to say of stored objects."
+	case audit.ObservedGeneration == state.Enforced:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.WorkloadPolicyAuditedReason
+		condition.Message = "All stored objects that the policy is asked about are judged; status.audit says what is not looked at."
+	default:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, v1.WorkloadPolicyAuditingReason
+		condition.Message = "Stored objects are being judged. There are no results yet."
+		if audit.ObservedGeneration > 0 {
+			condition.Message = fmt.Sprintf("Stored objects are being judged. The results are those of generation %d.", audit.ObservedGeneration)
+		}
+	}
+	return condition
 }
 
 // addInventory adds the condition of the inventory, for policies that read one.

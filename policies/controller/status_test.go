@@ -166,3 +166,28 @@ func TestState(t *testing.T) {
 		}
 	}
 }
+
+func TestAuditedCondition(t *testing.T) {
+	creating := policyOf("a", 3, rule)
+	deletions := policyOf("a", 3, rule, deleting)
+	for name, tc := range map[string]struct {
+		policy   *v1.WorkloadPolicy
+		observed int64
+		enforced int64
+		want     metav1.ConditionStatus
+		reason   string
+		message  string
+	}{
+		"no results yet":           {policy: creating, enforced: 3, want: metav1.ConditionUnknown, reason: v1.WorkloadPolicyAuditingReason, message: "There are no results yet."},
+		"results of before":        {policy: creating, observed: 2, enforced: 3, want: metav1.ConditionUnknown, reason: v1.WorkloadPolicyAuditingReason, message: "The results are those of generation 2."},
+		"results of the policy":    {policy: creating, observed: 3, enforced: 3, want: metav1.ConditionTrue, reason: v1.WorkloadPolicyAuditedReason, message: "are judged"},
+		"results of what compiled": {policy: creating, observed: 2, enforced: 2, want: metav1.ConditionTrue, reason: v1.WorkloadPolicyAuditedReason, message: "are judged"},
+		"deletions":                {policy: deletions, enforced: 3, want: metav1.ConditionFalse, reason: v1.WorkloadPolicyNothingStoredReason, message: "neither creations nor updates"},
+	} {
+		state := policies.PolicyState{Enforced: tc.enforced, Spec: &tc.policy.Spec}
+		got := auditedCondition(tc.policy, &v1.PolicyAudit{ObservedGeneration: tc.observed}, state)
+		if got.Status != tc.want || got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) || got.ObservedGeneration != 3 {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+}

@@ -69,13 +69,41 @@ func Concerns(modules *policies.Modules, text string) bool {
 	if err != nil {
 		return false
 	}
-	of, found := modules.ByName[modules.Own[0]].Package.Path, file.ByName[""].Package.Path
-	concerns := found.Equal(of)
-	ast.WalkRefs(file.ByName[""], func(ref ast.Ref) bool {
-		concerns = concerns || ref.HasPrefix(of)
-		return concerns
+	return uses(file.ByName[""], modules.ByName[modules.Own[0]].Package.Path)
+}
+
+// Idle lists the files, sorted, that hold no test and that no file with tests
+// uses: none fills their package too, or refers to it. Files that cannot be
+// parsed are left out.
+func Idle(files map[string]string) []string {
+	idle := map[string]*ast.Module{}
+	var testing []*ast.Module
+	for name, text := range files {
+		file, faults := policies.ParseFiles(map[string]string{name: text})
+		switch {
+		case faults != nil:
+		case len(testsIn(name, file.ByName[name])) > 0:
+			testing = append(testing, file.ByName[name])
+		default:
+			idle[name] = file.ByName[name]
+		}
+	}
+	for name, helper := range idle {
+		if slices.ContainsFunc(testing, func(file *ast.Module) bool { return uses(file, helper.Package.Path) }) {
+			delete(idle, name)
+		}
+	}
+	return slices.Sorted(maps.Keys(idle))
+}
+
+// uses reports whether a module is of a package, or refers to it.
+func uses(module *ast.Module, path ast.Ref) bool {
+	found := module.Package.Path.Equal(path)
+	ast.WalkRefs(module, func(ref ast.Ref) bool {
+		found = found || ref.HasPrefix(path)
+		return found
 	})
-	return concerns
+	return found
 }
 
 // Package returns the name of the package that a text fills, empty if it cannot

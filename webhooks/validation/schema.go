@@ -165,6 +165,15 @@ func (s *Schema) validateValues(old, obj map[string]any, correlated *common.Corr
 	return errs
 }
 
+// excuse is what the API server says when it does not evaluate rules.
+const excuse = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"
+
+// WithoutExcuse leaves out the fault that says only that there are others, of
+// which nobody can mend anything.
+func WithoutExcuse(errs field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(errs, func(err *field.Error) bool { return err.Detail == excuse })
+}
+
 // validateRules evaluates the CEL rules, unless earlier faults forbid it.
 func (s *Schema) validateRules(ctx context.Context, old, obj map[string]any,
 	correlated *common.CorrelatedObject, earlier field.ErrorList) field.ErrorList {
@@ -172,8 +181,7 @@ func (s *Schema) validateRules(ctx context.Context, old, obj map[string]any,
 		return nil
 	}
 	if blocksRules(earlier) {
-		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; "+
-			"correct the existing errors to complete validation")}
+		return field.ErrorList{field.Invalid(nil, nil, excuse)}
 	}
 	var previous any
 	var options []cel.Option

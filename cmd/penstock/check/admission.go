@@ -17,6 +17,7 @@ import (
 
 	penstockv1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
 // Check says what the cluster would say to one object.
@@ -118,7 +119,7 @@ func (c *Checker) admit(ctx context.Context, s *subject, object Object, content 
 	}
 	errs := s.schema().ValidateMeta(ctx, oldContent, content)
 	errs = append(errs, s.schema().Validate(ctx, oldContent, content)...)
-	if len(errs) > 0 {
+	if errs = validation.WithoutExcuse(errs); len(errs) > 0 {
 		result.refuse(metav1.StatusReasonInvalid, faultsOf(errs)...)
 		return
 	}

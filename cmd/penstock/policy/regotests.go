@@ -2,11 +2,13 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/regotest"
 )
 
@@ -19,6 +21,10 @@ func (r *testRun) runRego(ctx context.Context, folder *testFolder, files []strin
 			r.fail(err)
 			continue
 		}
+		if _, faults := policies.ParseFiles(map[string]string{file: string(text)}); faults != nil {
+			r.fail(faultsIn(file, faults))
+			continue
+		}
 		texts[file] = string(text)
 	}
 	claimed := map[string]bool{}
@@ -28,11 +34,24 @@ func (r *testRun) runRego(ctx context.Context, folder *testFolder, files []strin
 			r.runWorld(ctx, world, tests)
 		}
 	}
+	idle := regotest.Idle(texts)
 	for _, file := range files {
+		if claimed[file] && slices.Contains(idle, file) {
+			r.fail(fmt.Errorf("%s has no test, and no other file of tests uses it: begin the name of a rule with test_", file))
+		}
 		if texts[file] != "" && !claimed[file] {
 			r.fail(fmt.Errorf("%s tests nothing of its folder: %s", file, folder.testable()))
 		}
 	}
+}
+
+// faultsIn says where a file cannot be read as Rego.
+func faultsIn(file string, faults []policies.RegoFault) error {
+	lines := make([]string, len(faults))
+	for i, fault := range faults {
+		lines[i] = fmt.Sprintf("%s:%d:%d: %s: %s", file, fault.Line, fault.Column, fault.Code, fault.Message)
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // testsAmong gives the files that test a world. Those that are about no policy
