@@ -43,8 +43,8 @@ func TestUnknownReads(t *testing.T) {
 		"some x in [1]; input.review[x].y":                               "",
 		"x := {y | y := input.paramters.a[_]}; count(x) > 0":             "4:18 input.paramters",
 		"count(input.revew.object) > 0; input.oldObjct":                  "4:9 input.revew; 4:34 input.oldObjct",
-		`object.get(input, "paramters", {}) == {}`:                       "",
-		"h(1) with input as {\"paramters\": 1}; input.paramters":         "",
+		`object.get(input, "parmeters", {}) == {}`:                       "",
+		"h(1) with input as {\"parmeters\": 1}; input.parmeters":         "",
 		"every c in input.objekt.spec.containers { c.image != input.x }": "4:14 input.objekt; 4:56 input.x",
 	} {
 		rego := "package p\nh(x) if x\nviolation contains \"x\" if {\n  " + body + "\n}"

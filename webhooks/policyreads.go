@@ -95,9 +95,8 @@ func membersOf(kind schema.GroupKind) (names []string, known bool) {
 			continue
 		}
 		known = true
-		of := reflect.TypeOf(object).Elem()
-		for i := range of.NumField() {
-			if name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); name != "" {
+		for member := range reflect.TypeOf(object).Elem().Fields() {
+			if name, _, _ := strings.Cut(member.Tag.Get("json"), ","); name != "" {
 				names = append(names, name)
 			}
 		}
