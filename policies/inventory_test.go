@@ -70,7 +70,7 @@ func TestInventoryIsRead(t *testing.T) {
 	nodes := []map[string]any{inventoryObject("", "a", `{"gpus":8}`), inventoryObject("", "b", `{"gpus":9007199254740993}`)}
 	pods := []map[string]any{inventoryObject("x", "p", `{"node":"a"}`), inventoryObject("y", "p", `{"node":"b"}`), inventoryObject("y", "q", `{"node":"b"}`)}
 	for body, want := range map[string][]string{
-		`msg := data.inventory.cluster["v1"].Node.a.spec.gpus`:                                          {"8"},
+		`msg := sprintf("%v", [data.inventory.cluster["v1"].Node.a.spec.gpus])`:                         {"8"},
 		`msg := data.inventory.cluster["v1"].Node[input.object.spec.node].metadata.name`:                {"a"},
 		`msg := data.inventory.cluster.v1.Node[_].metadata.name`:                                        {"a", "b"},
 		`msg := data.inventory.cluster["v1"].Node.c`:                                                    nil,
