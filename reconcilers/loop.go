@@ -84,7 +84,7 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		l.forget(request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if object.GetDeletionTimestamp() != nil {
+	if isBeingDeleted(object) && !l.isHeld(object) {
 		l.forget(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
@@ -101,6 +101,14 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	p.result = l.kind.Plan(p.defaulted, p.observed, l.clock.Now())
 	ctx, cancel := uninterrupted(ctx)
 	defer cancel()
+	return p.carryOut(ctx)
+}
+
+// carryOut does what was planned.
+func (p *pass[T, S]) carryOut(ctx context.Context) (ctrl.Result, error) {
+	if err := p.hold(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	// What cannot be made keeps nobody from telling what there is, from ending
 	// what has come to its end, and from deleting.
 	unmade := p.make(ctx)
@@ -111,6 +119,9 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	if err := errors.Join(unmade, p.delete(ctx)); err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := p.release(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	if p.fault == nil {
 		p.emit(p.result.Events...)
 	}
@@ -119,11 +130,12 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 
 // prepare defaults and validates the object in memory. What is stored may be
 // wrong all the same: admission was off, a backup was restored, an older
-// version wrote it. A finished object needs no valid spec to be cleaned up.
+// version wrote it. A finished object, or one that is being deleted, needs no
+// valid spec to be cleaned up.
 func (p *pass[T, S]) prepare() bool {
 	p.defaulted = p.object.DeepCopyObject().(T)
 	p.kind.Default(p.defaulted)
-	if p.kind.Finished(p.kind.Status(p.object)) {
+	if isBeingDeleted(p.object) || p.kind.Finished(p.kind.Status(p.object)) {
 		return true
 	}
 	if faults := p.kind.Validate(p.defaulted); len(faults) > 0 {

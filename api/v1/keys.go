@@ -9,6 +9,8 @@ const (
 	ManagedByValue = "penstock"
 	// JobNameLabel holds the name of the TrainingJob that a child belongs to.
 	JobNameLabel = "penstock.dev/job-name"
+	// ClusterNameLabel holds the name of the RayCluster that a child belongs to.
+	ClusterNameLabel = "penstock.dev/cluster-name"
 	// RoleLabel holds the role of a pod, in lower case.
 	RoleLabel = "penstock.dev/role"
 	// IndexLabel holds the index of a pod within its role, from 0.
@@ -16,6 +18,14 @@ const (
 	// AttemptLabel holds which attempt a pod is of, from 0, where the pods of a
 	// workload are restarted all together.
 	AttemptLabel = "penstock.dev/attempt"
+	// ReplicaLabel holds the index of the replica that a pod is of, from 0, where
+	// a replica is a unit of several pods.
+	ReplicaLabel = "penstock.dev/replica"
+	// HostLabel holds the index of a pod within its replica, from 0.
+	HostLabel = "penstock.dev/host"
+	// TemplateHashLabel holds a hash of what a pod's author wrote of it, by which
+	// pods of an older template are told apart.
+	TemplateHashLabel = "penstock.dev/template-hash"
 )
 
 // Annotations that Penstock reads or writes.
@@ -26,6 +36,10 @@ const (
 	// from conversion.
 	RestoreAnnotation = "penstock.dev/restore"
 )
+
+// RedisCleanupFinalizer keeps a RayCluster from going before what it has in
+// Redis is removed.
+const RedisCleanupFinalizer = "penstock.dev/redis-cleanup"
 
 // ProbeLabel marks the object that a probe of the webhook configuration
 // pretends to create; its value says of which.

@@ -115,8 +115,10 @@ const (
 	// no pods. Reasons for True: ClusterSuspended. For False: Suspending,
 	// ClusterResumed.
 	RayClusterSuspendedCondition = SuspendedCondition
-	// RayClusterGangScheduledCondition is as TrainingJobGangScheduledCondition.
-	RayClusterGangScheduledCondition = "GangScheduled"
+	// RayClusterProvisionedCondition is True from when all wanted pods were ready
+	// together for the first time, until the cluster is suspended. Reasons for
+	// True: AllPodsReady. For False: PodsProvisioning, Suspended.
+	RayClusterProvisionedCondition = "Provisioned"
 	// RayClusterInvalidCondition is True while not all pods can be made from the
 	// cluster. Reasons: those of InvalidCondition.
 	RayClusterInvalidCondition = InvalidCondition
@@ -125,6 +127,7 @@ const (
 // Reasons of RayCluster conditions.
 const (
 	RayClusterAllPodsReadyReason    = "AllPodsReady"
+	RayClusterProvisioningReason    = "PodsProvisioning"
 	RayClusterHeadReadyReason       = "HeadReady"
 	RayClusterHeadNotFoundReason    = "HeadNotFound"
 	RayClusterHeadNotReadyReason    = "HeadNotReady"

@@ -40,6 +40,11 @@ type Kind[T Object, S any] struct {
 	// Observed.Served says which are.
 	OwnsIfServed []Object
 
+	// Finalizer keeps an object from going without a plan of its deletion: it is
+	// put on an object whose plan says so, by Result.Finalize. Empty where nothing
+	// has to be done that the garbage collector does not do.
+	Finalizer string
+
 	// Lean drops of an observed child, in place, what Plan never reads of it, so
 	// that it is neither held nor copied at each pass. It keeps all that Apply can
 	// ask for. Nil keeps everything.
@@ -49,7 +54,9 @@ type Kind[T Object, S any] struct {
 	Default func(object T)
 	// Validate returns what makes an object meaningless.
 	Validate func(object T) field.ErrorList
-	// Plan decides what should be. It must not change its arguments.
+	// Plan decides what should be. It must not change its arguments. An object
+	// that is being deleted is planned while it has the kind's finalizer; it may be
+	// invalid, and its status is not written any more.
 	Plan func(object T, observed Observed, now time.Time) Result[S]
 	// Generators fill in what a plan cannot know, by the name that a Generated
 	// child gives.
@@ -132,6 +139,9 @@ type Result[S any] struct {
 	// Delete holds the children that should go. They go after the status was
 	// written, so that what the status counts of them is never lost.
 	Delete []Deletion
+	// Finalize says that the object must not go without a plan of its deletion,
+	// or, while it is being deleted, that there is still something to do.
+	Finalize bool
 	// DeleteSelf says that the object itself should go.
 	DeleteSelf bool
 	// Status is what the status should be.

@@ -13,11 +13,11 @@ import (
 func Requests(spec *corev1.PodSpec) corev1.ResourceList {
 	total, start, sidecars := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
 	for i := range spec.Containers {
-		AddAll(total, containerRequests(&spec.Containers[i]))
+		AddAll(total, ContainerRequests(&spec.Containers[i]))
 	}
 	for i := range spec.InitContainers {
 		container := &spec.InitContainers[i]
-		requests := containerRequests(container)
+		requests := ContainerRequests(container)
 		if container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 			AddAll(total, requests)
 			AddAll(sidecars, requests)
@@ -32,9 +32,9 @@ func Requests(spec *corev1.PodSpec) corev1.ResourceList {
 	return total
 }
 
-// containerRequests is what a container asks for; a limit without a request is
+// ContainerRequests is what a container asks for; a limit without a request is
 // a request.
-func containerRequests(container *corev1.Container) corev1.ResourceList {
+func ContainerRequests(container *corev1.Container) corev1.ResourceList {
 	requests := corev1.ResourceList{}
 	maps.Copy(requests, container.Resources.Limits)
 	maps.Copy(requests, container.Resources.Requests)
