@@ -26,11 +26,18 @@ import (
 // +kubebuilder:rbac:groups=penstock.dev,resources=trainingjobs,verbs=get;list;watch;delete
 // +kubebuilder:rbac:groups=penstock.dev,resources=trainingjobs/status,verbs=get;update;patch
 // +kubebuilder:rbac:groups=penstock.dev,resources=trainingjobs/finalizers,verbs=update
+// +kubebuilder:rbac:groups=penstock.dev,resources=rayclusters,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=penstock.dev,resources=rayclusters/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=penstock.dev,resources=rayclusters/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps;serviceaccounts,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=ingresses,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;delete
+// What Ray's autoscaler is given besides, which only who has it may give:
+// +kubebuilder:rbac:groups="",resources=pods;pods/resize,verbs=patch
 // What a launcher of MPI is given, which only who has it may give:
 // +kubebuilder:rbac:groups="",resources=pods/exec,verbs=get;create
 // +kubebuilder:rbac:groups=autoscaling,resources=horizontalpodautoscalers,verbs=get;list;watch;create;patch;delete

@@ -3,6 +3,7 @@ package reconcilers
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,11 +42,16 @@ type Options struct {
 }
 
 // CacheOptions returns how a manager's cache must hold children: only those
-// that are ours, without what nobody reads; lean is Kind.Lean.
+// that are ours, without what nobody reads; lean is Kind.Lean, which kinds that
+// have children of one kind must share. A kind may be given several times.
 func CacheOptions(lean func(plan.Object), children ...plan.Object) map[client.Object]cache.ByObject {
 	options := make(map[client.Object]cache.ByObject, len(children))
+	given := map[reflect.Type]bool{}
 	for _, child := range children {
-		options[child] = cache.ByObject{Label: ours(), Transform: stripChild(lean)}
+		if kind := reflect.TypeOf(child); !given[kind] {
+			given[kind] = true
+			options[child] = cache.ByObject{Label: ours(), Transform: stripChild(lean)}
+		}
 	}
 	return options
 }

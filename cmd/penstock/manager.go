@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,8 @@ import (
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/controller"
 	"github.com/penstock-dev/penstock/reconcilers"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
+	"github.com/penstock-dev/penstock/reconcilers/ray"
 	"github.com/penstock-dev/penstock/reconcilers/training"
 	"github.com/penstock-dev/penstock/webhooks"
 	"github.com/penstock-dev/penstock/webhooks/certs"
@@ -66,6 +69,7 @@ type managerOptions struct {
 	auditReports     bool
 	decisions        decisionFlags
 	concurrentJobs   int
+	concurrentRay    int
 	reconcilePeriod  time.Duration
 	qps              float32
 	burst            int
@@ -110,6 +114,7 @@ func (o *managerOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.auditReports, "audit-reports", true, "Write reports on objects that break policies, where the cluster serves openreports.io or wgpolicyk8s.io.")
 	o.decisions.add(flags)
 	flags.IntVar(&o.concurrentJobs, "concurrent-trainingjobs", 4, "How many training jobs are reconciled at once.")
+	flags.IntVar(&o.concurrentRay, "concurrent-rayclusters", 4, "How many Ray clusters are reconciled at once.")
 	flags.DurationVar(&o.reconcilePeriod, "reconcile-period", 5*time.Minute, "How often each workload is looked at without an event.")
 	flags.Float32Var(&o.qps, "kube-api-qps", 500, "How many requests a second may go to the API server; it has its own fairness.")
 	flags.IntVar(&o.burst, "kube-api-burst", 500, "How many requests may go to the API server at once.")
@@ -138,7 +143,10 @@ func (o *managerOptions) run(ctx context.Context) error {
 	jobs := training.Kind(defaulting.DefaultTrainingJob, func(job *v1.TrainingJob) field.ErrorList {
 		return validation.ValidateTrainingJob(nil, job)
 	})
-	mgr, err := ctrl.NewManager(config, o.forManager(scheme, o.cacheOptions(jobs.Lean, jobs.Owns), source))
+	clusters := ray.Kind(defaulting.DefaultRayCluster, func(cluster *v1.RayCluster) field.ErrorList {
+		return validation.ValidateRayCluster(nil, cluster)
+	})
+	mgr, err := ctrl.NewManager(config, o.forManager(scheme, o.cacheOptions(pods.Lean, slices.Concat(jobs.Owns, clusters.Owns)), source))
 	if err != nil {
 		return fmt.Errorf("failed to make the manager: %w", err)
 	}
@@ -149,10 +157,10 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = reconcilers.Setup(mgr, jobs, reconcilers.Options{
-		MaxConcurrentReconciles: o.concurrentJobs,
-		Period:                  o.reconcilePeriod,
-	})
+	err = errors.Join(
+		reconcilers.Setup(mgr, jobs, reconcilers.Options{MaxConcurrentReconciles: o.concurrentJobs, Period: o.reconcilePeriod}),
+		reconcilers.Setup(mgr, clusters, reconcilers.Options{MaxConcurrentReconciles: o.concurrentRay, Period: o.reconcilePeriod}),
+	)
 	if err != nil {
 		return err
 	}

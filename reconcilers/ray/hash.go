@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -44,13 +46,17 @@ func templateHash(cluster *v1.RayCluster, role *v1.RayRole) string {
 		RayVersion:    ptr.Deref(cluster.Spec.RayVersion, ""),
 	}
 	if authenticates(cluster) {
-		w.Auth = cluster.Spec.Auth
+		w.Auth = cluster.Spec.Auth.DeepCopy()
+		clearDefault(&w.Auth.Tokens, v1.RayTokensShared)
 	}
 	if role.Name == v1.RoleHead {
 		if autoscales(cluster) {
-			w.Autoscaler = cluster.Spec.Autoscaler
+			w.Autoscaler = cluster.Spec.Autoscaler.DeepCopy()
+			clearDefault(&w.Autoscaler.Version, v1.RayAutoscalerV1)
 		}
-		w.Redis = cluster.Spec.GCSFaultTolerance
+		if w.Redis = cluster.Spec.GCSFaultTolerance.DeepCopy(); w.Redis != nil {
+			clearDefault(&w.Redis.Backend, v1.GCSBackendRedis)
+		}
 	} else {
 		w.Address, w.Outlives = headAddress(cluster)+":"+headPort(cluster), toleratesFaults(cluster)
 	}
@@ -64,22 +70,34 @@ func templateHash(cluster *v1.RayCluster, role *v1.RayRole) string {
 func withoutDefaults(spec *corev1.PodSpec) corev1.PodSpec {
 	bare := *spec
 	bare.Tolerations, bare.SchedulingGates, bare.RestartPolicy = nil, nil, ""
-	bare.Containers = withoutProtocols(bare.Containers)
-	bare.InitContainers = withoutProtocols(bare.InitContainers)
+	bare.Containers = bareContainers(bare.Containers)
+	bare.InitContainers = bareContainers(bare.InitContainers)
 	return bare
 }
 
-func withoutProtocols(containers []corev1.Container) []corev1.Container {
+// bareContainers leaves out that ports are of TCP, and requests that are equal
+// to limits.
+func bareContainers(containers []corev1.Container) []corev1.Container {
 	containers = slices.Clone(containers)
 	for i := range containers {
-		containers[i].Ports = slices.Clone(containers[i].Ports)
-		for j := range containers[i].Ports {
-			if containers[i].Ports[j].Protocol == corev1.ProtocolTCP {
-				containers[i].Ports[j].Protocol = ""
-			}
+		container := &containers[i]
+		container.Ports = slices.Clone(container.Ports)
+		for j := range container.Ports {
+			clearDefault(&container.Ports[j].Protocol, corev1.ProtocolTCP)
 		}
+		container.Resources.Requests = maps.Clone(container.Resources.Requests)
+		maps.DeleteFunc(container.Resources.Requests, func(name corev1.ResourceName, request resource.Quantity) bool {
+			limit, ok := container.Resources.Limits[name]
+			return ok && limit.Equal(request)
+		})
 	}
 	return containers
+}
+
+func clearDefault[T ~string](field *T, value T) {
+	if *field == value {
+		*field = ""
+	}
 }
 
 // podRestartPolicy is what the kubelet shall do: what the role says, or else its

@@ -1,12 +1,16 @@
 package ray
 
 import (
+	"path/filepath"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/test/fixtures"
+	"github.com/penstock-dev/penstock/webhooks/defaulting"
+	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
 // TestTemplateHash: pitfall 23 and Kueue. What autoscalers, queues and defaulting
@@ -56,6 +60,31 @@ func TestTemplateHash(t *testing.T) {
 			if got := templateHash(before, &before.Spec.Roles[i]) != templateHash(after, &after.Spec.Roles[i]); got != want {
 				t.Errorf("%s: pods of %s differ: %v, want %v", name, before.Spec.Roles[i].Name, got, want)
 			}
+		}
+	}
+}
+
+// TestDefaultingKeepsTheHash: a cluster that was stored before a default was
+// written is not restarted when it is.
+func TestDefaultingKeepsTheHash(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.input.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, input := range inputs {
+		bare := readCluster(t, input)
+		filled := bare.DeepCopy()
+		defaulting.DefaultRayCluster(filled)
+		if cmp.Equal(bare.Spec, filled.Spec) {
+			t.Errorf("%s: nothing is defaulted", input)
+		}
+		for i := range bare.Spec.Roles {
+			if templateHash(bare, &bare.Spec.Roles[i]) != templateHash(filled, &filled.Spec.Roles[i]) {
+				t.Errorf("%s: defaulting changes the hash of %s", input, bare.Spec.Roles[i].Name)
+			}
+		}
+		if faults := validation.ValidateRayCluster(nil, filled); len(faults) > 0 {
+			t.Errorf("%s: %v", input, faults.ToAggregate())
 		}
 	}
 }
