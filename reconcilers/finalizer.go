@@ -29,9 +29,11 @@ func (p *pass[T, S]) hold(ctx context.Context) error {
 	return p.writeFinalizers(ctx, func(object T) { controllerutil.AddFinalizer(object, p.kind.Finalizer) })
 }
 
-// release takes the finalizer off an object that does not need it any more.
+// release takes the finalizer off an object that does not need it any more, or
+// whose deletion cannot be seen to: in a namespace that goes, nothing is made.
 func (p *pass[T, S]) release(ctx context.Context) error {
-	if p.result.Finalize || !p.isHeld(p.object) {
+	doomed := isBeingDeleted(p.object) && p.fault != nil && p.fault.silent
+	if p.result.Finalize && !doomed || !p.isHeld(p.object) {
 		return nil
 	}
 	log.FromContext(ctx).V(1).Info("Removing finalizer", "finalizer", p.kind.Finalizer)

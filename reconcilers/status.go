@@ -38,7 +38,7 @@ type fault struct {
 	message string
 	// retry is when to try again.
 	retry time.Duration
-	// silent faults are not told to anybody.
+	// silent faults are not told to anybody: the namespace is going.
 	silent bool
 }
 
