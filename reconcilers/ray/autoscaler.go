@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
-	"github.com/penstock-dev/penstock/reconcilers/plan"
 	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
@@ -122,7 +121,7 @@ func (p *planner) removeAccount() {
 	for _, child := range p.observed.Children {
 		switch child.(type) {
 		case *corev1.ServiceAccount, *rbacv1.Role, *rbacv1.RoleBinding:
-			p.remove(plan.Object(child), "there is no autoscaler")
+			p.remove(child, "there is no autoscaler")
 		}
 	}
 }

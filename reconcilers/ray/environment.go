@@ -20,7 +20,7 @@ type environment struct {
 // can refer to them.
 func (e environment) into(container *corev1.Container) {
 	missing := slices.DeleteFunc(slices.Clone(e.unlessSet), func(v corev1.EnvVar) bool { return hasVariable(container, v.Name) })
-	pods.Environment(slices.Concat(e.always, missing)).Into(container)
+	slices.Concat(e.always, missing).Into(container)
 }
 
 func hasVariable(container *corev1.Container, name string) bool {
