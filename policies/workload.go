@@ -172,14 +172,13 @@ func (w *workload) findOwnRoles() {
 		}
 		path := "spec.roles[" + strconv.Itoa(i) + "]"
 		found := role{
-			name:         or(get(spec, "name"), ast.InternedEmptyString),
-			path:         path,
-			spec:         spec,
-			replicas:     numberOr(get(spec, "replicas"), one),
-			replicasPath: path + ".replicas",
-			podPath:      path + ".template.spec",
-			pod:          or(get(spec, "template.spec"), ast.InternedEmptyObject),
+			name:    or(get(spec, "name"), ast.InternedEmptyString),
+			path:    path,
+			spec:    spec,
+			podPath: path + ".template.spec",
+			pod:     or(get(spec, "template.spec"), ast.InternedEmptyObject),
 		}
+		found.replicas, found.replicasPath = scaleOf(spec, path)
 		// spec.elastic.replicas overrides the count of the role Worker.
 		if isNumber(elastic) && textOf(found.name) == "Worker" {
 			found.replicas, found.replicasPath = elastic, "spec.elastic.replicas"
@@ -187,6 +186,9 @@ func (w *workload) findOwnRoles() {
 		w.roles = append(w.roles, found)
 	}
 }
+
+// services are the kinds of Penstock that run until they are deleted.
+var services = map[string]bool{"RayCluster": true}
 
 // run says how often and how long something runs to its end.
 type run struct {
@@ -200,7 +202,9 @@ func (r *run) term() *ast.Term {
 
 func (w *workload) findRuns() {
 	if strings.HasPrefix(textOf(get(w.object, "apiVersion")), "penstock.dev/") {
-		w.addRun("spec.runPolicy")
+		if !services[textOf(get(w.object, "kind"))] {
+			w.addRun("spec.runPolicy")
+		}
 	} else if at := podPlaces[textOf(get(w.object, "kind"))]; at.completions != "" {
 		w.addRun(at.owner)
 	}

@@ -8,6 +8,36 @@ import (
 
 // What the shared library counts over all roles.
 
+// scaleOf is how many pods a role has, each replica being as many as it has
+// hosts, and what decides that.
+func scaleOf(spec *ast.Term, path string) (pods *ast.Term, decider string) {
+	replicas, field := scaledReplicas(spec)
+	if hosts := get(spec, "hosts"); isNumber(hosts) {
+		replicas = times(replicas, hosts)
+	}
+	return replicas, path + field
+}
+
+// scaledReplicas are those of a role within its scaling, from its smallest
+// number on.
+func scaledReplicas(spec *ast.Term) (replicas *ast.Term, field string) {
+	scaling := get(spec, "scaling")
+	if !isObject(scaling) {
+		return numberOr(get(spec, "replicas"), one), ".replicas"
+	}
+	replicas = largest(zero, numberOr(get(spec, "replicas"), zero))
+	least, most := get(scaling, "minReplicas"), get(scaling, "maxReplicas")
+	exceeds := isNumber(most) && replicas.Value.Compare(most.Value) > 0
+	switch {
+	case isNumber(least) && (replicas.Value.Compare(least.Value) < 0 || exceeds && most.Value.Compare(least.Value) < 0):
+		return least, ".scaling.minReplicas"
+	case exceeds:
+		return most, ".scaling.maxReplicas"
+	default:
+		return replicas, ".replicas"
+	}
+}
+
 func (w *workload) podsTotal() *ast.Term { return total(w.replicas()) }
 
 func (w *workload) mostReplicas() *ast.Term {

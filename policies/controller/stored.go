@@ -30,6 +30,7 @@ import (
 // +kubebuilder:rbac:groups=apps,resources=daemonsets;deployments;replicasets;statefulsets,verbs=list;watch
 // +kubebuilder:rbac:groups=batch,resources=cronjobs;jobs,verbs=list;watch
 // +kubebuilder:rbac:groups=kubeflow.org,resources=jaxjobs;mpijobs;paddlejobs;pytorchjobs;tfjobs;xgboostjobs,verbs=list;watch
+// +kubebuilder:rbac:groups=ray.io,resources=rayclusters,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=nodes;podtemplates;replicationcontrollers,verbs=list;watch
 
 // AggregationLabel marks the ClusterRoles that grant Penstock list and watch on

@@ -9,11 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies/library"
 )
 
+func isMarked(cell string) bool { return strings.TrimSpace(cell) != "" }
+
 // TestDocsListThePolicies holds docs/library.md to one line for each policy,
-// with its action, its parameters and whether it has a twin.
+// with its action, its parameters and which kinds it and its twin judge.
 func TestDocsListThePolicies(t *testing.T) {
 	text, err := os.ReadFile("../../docs/library.md")
 	if err != nil {
@@ -31,7 +34,7 @@ func TestDocsListThePolicies(t *testing.T) {
 	}
 	lines := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
-		if cells := strings.Split(strings.TrimSpace(line), " | "); len(cells) == 5 && !strings.Contains(line, "---") {
+		if cells := strings.Split(strings.TrimSpace(line), " | "); len(cells) == 6 && !strings.Contains(line, "---") {
 			lines[strings.TrimPrefix(cells[0], "| ")] = cells[1:]
 		}
 	}
@@ -52,17 +55,20 @@ func TestDocsListThePolicies(t *testing.T) {
 			continue
 		}
 		delete(lines, policy.Name)
-		if has := strings.TrimSpace(cells[0]) != ""; has != twins[policy.Name] {
-			t.Errorf("%s: the docs say of pods %q", policy.Name, cells[0])
+		if judges := slices.Contains(policy.Spec.Match.Resources[0].Kinds, v1.RayClusterKind); judges != isMarked(cells[0]) {
+			t.Errorf("%s: the docs say of Ray %q", policy.Name, cells[0])
 		}
-		if cells[1] != string(policy.Spec.Action) {
-			t.Errorf("%s: the docs say %s, the policy %s", policy.Name, cells[1], policy.Spec.Action)
+		if isMarked(cells[1]) != twins[policy.Name] {
+			t.Errorf("%s: the docs say of pods %q", policy.Name, cells[1])
+		}
+		if cells[2] != string(policy.Spec.Action) {
+			t.Errorf("%s: the docs say %s, the policy %s", policy.Name, cells[2], policy.Spec.Action)
 		}
 		var named []string
 		for _, name := range slices.Sorted(maps.Keys(parameters)) {
 			named = append(named, fmt.Sprintf("`%s`", name))
 		}
-		listed := strings.Split(strings.TrimSpace(strings.TrimSuffix(cells[3], "|")), ", ")
+		listed := strings.Split(strings.TrimSpace(strings.TrimSuffix(cells[4], "|")), ", ")
 		slices.Sort(listed)
 		if got, want := strings.Join(listed, ", "), strings.Join(named, ", "); got != want {
 			t.Errorf("%s: the docs list the parameters %s, the policy has %s", policy.Name, got, want)

@@ -7,5 +7,5 @@ violation contains {"msg": msg, "field": concat("", [role.pod_path, ".dnsPolicy"
 	workload.pods_total > 1
 	not object.get(role.pod, "dnsPolicy", "") in {"ClusterFirstWithHostNet", "None"}
 	msg := "is on the network of its node, and finds its peers by name only with dnsPolicy ClusterFirstWithHostNet"
-	fix := "write it; Penstock adds it where it is missing, other controllers do not"
+	fix := "write it; Penstock adds it to training jobs where it is missing, other controllers do not"
 }

@@ -16,7 +16,8 @@ package penstock.workload
 #   name           Master, Worker, ...; the kind, for kinds that have no roles
 #   path           where the role is, such as spec.roles[1]
 #   spec           what is there
-#   replicas       how many pods it has at a time
+#   replicas       how many pods it has at a time; of a suspended one, how many
+#                  it would have
 #   replicas_path  where that number is written, or would be; what decides it,
 #                  for kinds that have none
 #   pod_path, pod  the pod spec
@@ -49,11 +50,30 @@ roles := [role |
 	}
 ]
 
-# spec.elastic.replicas overrides the count of the role Worker.
+# spec.elastic.replicas overrides the count of the role Worker. Each replica of
+# a role is as many pods as it has hosts.
 role_scale(spec, path) := {"replicas": input.object.spec.elastic.replicas, "path": "spec.elastic.replicas"} if {
 	spec.name == "Worker"
 	is_number(input.object.spec.elastic.replicas)
-} else := {"replicas": number_or(object.get(spec, "replicas", 1), 1), "path": concat("", [path, ".replicas"])}
+} else := {"replicas": scaled.n * number_or(object.get(spec, "hosts", 1), 1), "path": concat(".", [path, scaled.field])} if {
+	scaled := scaled_replicas(spec)
+}
+
+# scaled_replicas are those of a role, within its scaling and from its smallest
+# number on, and what decides them.
+scaled_replicas(spec) := within(spec.scaling, max([0, number_or(object.get(spec, "replicas", 0), 0)])) if {
+	is_object(spec.scaling)
+} else := {"n": number_or(object.get(spec, "replicas", 1), 1), "field": "replicas"}
+
+within(scaling, n) := {"n": least, "field": "scaling.minReplicas"} if {
+	least := scaling.minReplicas
+	is_number(least)
+	min([n, number_or(object.get(scaling, "maxReplicas", n), n)]) < least
+} else := {"n": most, "field": "scaling.maxReplicas"} if {
+	most := scaling.maxReplicas
+	is_number(most)
+	n > most
+} else := {"n": n, "field": "replicas"}
 
 # placed_replicas is one where nothing else is said. Of a job no more pods run
 # than are to complete.
@@ -264,12 +284,17 @@ claims_total := sum([n |
 
 # runs says how often and how long something runs to its end: path is where its
 # bounds are, policy what is there. Only jobs have one.
-runs := [{"path": "spec.runPolicy", "policy": object_or_empty(object.get(input.object, ["spec", "runPolicy"], {}))}] if {
+runs := [{"path": "spec.runPolicy", "policy": object_or_empty(object.get(input.object, ["spec", "runPolicy"], {}))} |
+	not input.object.kind in services
+] if {
 	startswith(input.object.apiVersion, "penstock.dev/")
 } else := [{"path": concat(".", place.owner), "policy": object_or_empty(object.get(input.object, place.owner, {}))}] if {
 	place := pod_places[input.object.kind]
 	place.completions
 } else := []
+
+# services are the kinds of Penstock that run until they are deleted.
+services := {"RayCluster"}
 
 # runs_without selects runs that have no number of a name, runs_beyond those
 # whose number is above the most.

@@ -94,3 +94,30 @@ test_devices_hold_what_is_written if {
 		{"role": "Pod", "path": "spec.containers[0]", "name": "nvidia.com/gpu", "written": {"limits": "2", "requests": 2}, "amounts": {"limits": 2, "requests": 2}},
 	]
 }
+
+test_scaled_replicas if {
+	roles := workload.roles with input as {"object": {
+		"apiVersion": "penstock.dev/v1",
+		"kind": "RayCluster",
+		"spec": {"roles": [
+			{"name": "Head", "replicas": 1},
+			{"name": "a", "replicas": 3, "hosts": 4, "scaling": {"minReplicas": 1, "maxReplicas": 8}},
+			{"name": "b", "replicas": 0, "hosts": 2, "scaling": {"minReplicas": 2}},
+			{"name": "c", "replicas": 9, "suspend": true, "scaling": {"minReplicas": 0, "maxReplicas": 5}},
+			{"name": "d", "scaling": {}},
+		]},
+	}}
+	[role.replicas | some role in roles] == [1, 12, 4, 5, 0]
+	[role.replicas_path | some role in roles] == [
+		"spec.roles[0].replicas",
+		"spec.roles[1].replicas",
+		"spec.roles[2].scaling.minReplicas",
+		"spec.roles[3].scaling.maxReplicas",
+		"spec.roles[4].replicas",
+	]
+}
+
+test_services_have_no_end if {
+	workload.runs == [] with input as {"object": {"apiVersion": "penstock.dev/v1", "kind": "RayCluster", "spec": {"runPolicy": {"suspend": true}}}}
+	count(workload.runs) == 1 with input as {"object": {"apiVersion": "penstock.dev/v1", "kind": "TrainingJob", "spec": {}}}
+}
