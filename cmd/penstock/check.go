@@ -47,6 +47,7 @@ type checkOptions struct {
 	old            []string
 	output         string
 	explain        bool
+	render         bool
 
 	systemNamespaces []string
 }
@@ -56,9 +57,10 @@ func newCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check -f FILE",
 		Short: "Say offline what the cluster would say to manifests",
-		Long: `Say offline what a cluster with Penstock would say to manifests: TrainingJobs in
-any version, WorkloadPolicies, and unchanged PyTorchJob, TFJob, MPIJob,
-PaddleJob, XGBoostJob and JAXJob manifests of kubeflow.org. Other kinds are
+		Long: `Say offline what a cluster with Penstock would say to manifests: TrainingJobs and
+RayClusters in any version, WorkloadPolicies, and unchanged manifests of
+kubeflow.org (PyTorchJob, TFJob, MPIJob, PaddleJob, XGBoostJob, JAXJob) and
+ray.io (RayCluster). Other kinds are judged by the policies that name them, or
 reported as not judged.
 
 The verdict comes from the same conversion, defaults, schemas, invariants and
@@ -72,6 +74,7 @@ one is refused, and 2 if the command line is wrong or an input cannot be read.`,
   penstock check -f job.yaml --policies config/policies --namespace-file team.yaml --user ada
   penstock check -f job.yaml --old stored.yaml
   kubectl get nodes -o yaml > nodes.yaml && penstock check -f job.yaml --inventory nodes.yaml
+  penstock check -f job.yaml --render | kubectl diff -f -
   penstock check -f manifests -R -o sarif > penstock.sarif`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -92,6 +95,7 @@ one is refused, and 2 if the command line is wrong or an input cannot be read.`,
 	flags.StringArrayVar(&o.old, "old", nil, "File or folder of objects as they are stored: an object of the same kind, namespace and name is judged as an update; may be repeated.")
 	flags.StringSliceVar(&o.systemNamespaces, systemNamespacesFlag, nil, systemNamespacesUsage)
 	flags.StringVarP(&o.output, "output", "o", "text", "Format of what is written: text, json, sarif or junit.")
+	flags.BoolVar(&o.render, "render", false, "Print what Penstock would make of each object that is admitted, as manifests, and what is said of the objects to standard error; with -o json both together.")
 	flags.BoolVar(&o.explain, "explain", false, "Show for what policies find the line of the rule that found it, and the values it looked at.")
 	return cmd
 }
@@ -130,6 +134,12 @@ func (o *checkOptions) run(ctx context.Context, stdin io.Reader, stdout, stderr 
 	}
 	unreadable = append(unreadable, checker.Unmatched()...)
 	report := check.NewReport(results, unreadable)
+	if o.render && o.output == "text" {
+		if err := report.WriteChildren(stdout); err != nil {
+			return checkError(err)
+		}
+		stdout = stderr
+	}
 	if err := o.write(stdout, report, options.Policies); err != nil {
 		return checkError(err)
 	}
@@ -162,21 +172,36 @@ func (o *checkOptions) write(w io.Writer, report check.Report, policies []*v1.Wo
 	}
 }
 
+// validate says what is wrong with the flags by themselves.
+func (o *checkOptions) validate() error {
+	switch {
+	case len(o.files) == 0:
+		return errors.New("nothing to check: name a file by -f, or - for standard input")
+	case !slices.Contains(checkOutputs, o.output):
+		return fmt.Errorf("--output must be text, json, sarif or junit, not %q", o.output)
+	case o.render && o.output != "text" && o.output != "json":
+		return fmt.Errorf("--render has no place in %s: use -o text or json", o.output)
+	case len(o.groups) > 0 && o.user == "":
+		return errors.New("--group says nothing without --user")
+	}
+	return nil
+}
+
 // options reads what the flags say of the cluster.
 func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
 	options := check.Options{Namespace: o.namespace, SystemNamespaces: o.systemNamespaces, Now: time.Now(), Explain: o.explain}
-	var err error
-	switch {
-	case len(o.files) == 0:
-		return options, errors.New("nothing to check: name a file by -f, or - for standard input")
-	case !slices.Contains(checkOutputs, o.output):
-		return options, fmt.Errorf("--output must be text, json, sarif or junit, not %q", o.output)
-	case len(o.groups) > 0 && o.user == "":
-		return options, errors.New("--group says nothing without --user")
+	err := o.validate()
+	if err != nil {
+		return options, err
 	}
 	if o.now != "" {
 		if options.Now, err = time.Parse(time.RFC3339, o.now); err != nil {
 			return options, fmt.Errorf("--now must be a time in RFC 3339 such as 2026-01-31T12:00:00Z, not %q", o.now)
+		}
+	}
+	if o.render {
+		if options.Render, err = renderer(options.Now); err != nil {
+			return options, err
 		}
 	}
 	if o.user != "" {

@@ -29,11 +29,12 @@ func newConvertCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "convert -f FILE",
 		Short: "Turn manifests of v1alpha1 and of upstream kinds into v1, and back",
-		Long: `Turn TrainingJobs of another version, and PyTorchJob, TFJob, MPIJob, PaddleJob,
-XGBoostJob and JAXJob manifests of kubeflow.org, into TrainingJobs of the version
-asked for, by the same conversion as in the cluster. They are written to standard
-output in the order in which they were read, their fields in the order in which
-they were written; comments are lost. Other kinds are written as they are.
+		Long: `Turn TrainingJobs and RayClusters of another version, and manifests of
+kubeflow.org (PyTorchJob, TFJob, MPIJob, PaddleJob, XGBoostJob, JAXJob) and
+ray.io (RayCluster), into those of the version asked for, by the same conversion
+as in the cluster. They are written to standard output in the order in which they
+were read, their fields in the order in which they were written; comments are
+lost. Other kinds are written as they are.
 
 A field that the version has no home for is left out and told on standard error,
 with its value. What v1 can say and v1alpha1 cannot is kept in the annotation

@@ -17,7 +17,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,12 +32,8 @@ import (
 	"github.com/penstock-dev/penstock/policies/controller"
 	"github.com/penstock-dev/penstock/reconcilers"
 	"github.com/penstock-dev/penstock/reconcilers/pods"
-	"github.com/penstock-dev/penstock/reconcilers/ray"
-	"github.com/penstock-dev/penstock/reconcilers/training"
 	"github.com/penstock-dev/penstock/webhooks"
 	"github.com/penstock-dev/penstock/webhooks/certs"
-	"github.com/penstock-dev/penstock/webhooks/defaulting"
-	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
 // leaderElectionID is the name of the lease that only Penstock may use.
@@ -140,12 +135,7 @@ func (o *managerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	jobs := training.Kind(defaulting.DefaultTrainingJob, func(job *v1.TrainingJob) field.ErrorList {
-		return validation.ValidateTrainingJob(nil, job)
-	})
-	clusters := ray.Kind(defaulting.DefaultRayCluster, func(cluster *v1.RayCluster) field.ErrorList {
-		return validation.ValidateRayCluster(nil, cluster)
-	})
+	jobs, clusters := trainingJobs(), rayClusters()
 	mgr, err := ctrl.NewManager(config, o.forManager(scheme, o.cacheOptions(pods.Lean, slices.Concat(jobs.Owns, clusters.Owns)), source))
 	if err != nil {
 		return fmt.Errorf("failed to make the manager: %w", err)

@@ -134,6 +134,11 @@ func (c *Checker) admit(ctx context.Context, s *subject, object Object, content 
 			broken(err)
 		}
 	}
+	if result.Allowed && c.options.Render != nil {
+		if result.Children, err = c.options.Render(hub); err != nil {
+			broken(err)
+		}
+	}
 }
 
 // judgeUpstream has the policies judge an object of an upstream kind, as they do

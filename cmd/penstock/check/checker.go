@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	penstockv1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/cmd/penstock/render"
 	"github.com/penstock-dev/penstock/config/crd"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
@@ -56,6 +57,8 @@ type Options struct {
 	SystemNamespaces []string
 	// User makes the requests; without a username nobody knows who does.
 	User authenticationv1.UserInfo
+	// Render gives the children of a v1 object that is admitted; nil for none.
+	Render func(hub []byte) ([]render.Child, error)
 	// Now is the time that policies and exceptions go by.
 	Now time.Time
 	// Explain has faults carry an Explanation, in which Sources tells where

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/penstock-dev/penstock/cmd/penstock/render"
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/webhooks"
 )
@@ -47,6 +48,9 @@ type Result struct {
 	Warnings []Fault             `json:"warnings"`
 	// NotEvaluated are the policies whose verdict depends on what was not given.
 	NotEvaluated []NotEvaluated `json:"notEvaluated"`
+	// Children are what Penstock would make of the object, in this order, where
+	// that was asked for.
+	Children []render.Child `json:"children,omitempty"`
 
 	// causes are those of the last of Faults.
 	causes []webhooks.Cause
