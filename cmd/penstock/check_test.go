@@ -56,6 +56,7 @@ func TestCheck(t *testing.T) {
 		"policies-warn": {args: []string{"-f", "good.yaml", "--policies", "policies.yaml", "--namespace-file", "namespaces.yaml",
 			"--user", "ada", "--now", "2030-06-01T00:00:00Z"}},
 		"render":      {args: []string{"-f", "render.yaml", "--policies", "none", "--render"}, want: 1},
+		"render-ray":  {args: []string{"-f", "render-ray.yaml", "--policies", "none", "--render"}},
 		"render-json": {args: []string{"-f", "render.yaml", "--policies", "none", "--render", "-o", "json"}, want: 1},
 		"explain": {args: []string{"-f", "good.yaml", "--explain", "--policies", "policies.yaml", "--namespace-file", "namespaces.yaml",
 			"--user", "mallory", "--now", "2031-06-01T00:00:00Z"}, want: 1},
