@@ -133,8 +133,8 @@ test-fuzz: ## Fuzz each fuzz target FUZZTIME (a count, or a duration).
 
 # A test run simulates 10,000; a seed of today's makes others every night.
 .PHONY: test-simulation
-test-simulation: ## Simulate HISTORIES random histories of training jobs, from SEED on.
-	go test -timeout $(TEST_TIMEOUT) -v -run '^TestSimulation$$' ./reconcilers/training \
+test-simulation: ## Simulate HISTORIES random histories of jobs and clusters, from SEED on.
+	go test -timeout $(TEST_TIMEOUT) -v -run '^TestSimulation$$' ./reconcilers/training ./reconcilers/ray \
 		-histories $(HISTORIES) -seed $(SEED)
 
 .PHONY: test-integration
@@ -162,7 +162,11 @@ bench-policy: controlplane ## Measure what policies cost a running manager, and 
 
 .PHONY: bench-training
 bench-training: controlplane ## Measure what 100 and 1,000 training jobs cost the reconciler.
-	go run ./test/bench/training
+	go run ./test/bench/growth -kind training
+
+.PHONY: bench-ray
+bench-ray: controlplane ## Measure what 200 and 1,000 Ray clusters cost the reconciler.
+	go run ./test/bench/growth -kind ray -few 200
 
 ##@ Verify
 

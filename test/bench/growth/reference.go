@@ -12,11 +12,10 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
-	"github.com/penstock-dev/penstock/reconcilers/training"
 )
 
 // reference returns how long the cluster by itself takes to run the pods and
-// services of n jobs, in seconds for each job: somebody who knows them all
+// services of n workloads, in seconds for each: somebody who knows them all
 // creates them and looks at nothing.
 func (b *bench) reference(ctx context.Context, namespace string, n int) (float64, error) {
 	if err := b.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
@@ -24,7 +23,7 @@ func (b *bench) reference(ctx context.Context, namespace string, n int) (float64
 	}
 	began := time.Now()
 	err := inParallel(ctx, n, func(i int) error {
-		children, err := childrenOf(newJob(namespace, i))
+		children, err := childrenOf(b.workload.plan(b.workload.object(namespace, i)))
 		if err != nil {
 			return err
 		}
@@ -38,7 +37,7 @@ func (b *bench) reference(ctx context.Context, namespace string, n int) (float64
 	if err != nil {
 		return 0, err
 	}
-	err = until(ctx, fmt.Sprintf("%d pods run", n*podsPerJob), func() (bool, error) {
+	err = until(ctx, fmt.Sprintf("%d pods run", n*b.workload.pods), func() (bool, error) {
 		var pods corev1.PodList
 		if err := b.client.List(ctx, &pods, client.InNamespace(namespace), fromMemory); err != nil {
 			return false, fmt.Errorf("failed to list pods: %w", err)
@@ -49,7 +48,7 @@ func (b *bench) reference(ctx context.Context, namespace string, n int) (float64
 				running++
 			}
 		}
-		return running == n*podsPerJob, nil
+		return running == n*b.workload.pods, nil
 	})
 	took := time.Since(began).Seconds() / float64(n)
 	if err != nil {
@@ -84,11 +83,10 @@ func (b *bench) clear(ctx context.Context, namespace string) error {
 	return b.gone(ctx, namespace)
 }
 
-// childrenOf returns the services and pods that a job has, as nobody's.
-func childrenOf(job *v1.TrainingJob) ([]client.Object, error) {
-	result := training.Plan(job, plan.Observed{}, time.Now())
+// childrenOf returns the services and pods that a plan wants, as nobody's.
+func childrenOf(apply []runtime.ApplyConfiguration, create []plan.Object) ([]client.Object, error) {
 	var children []client.Object
-	for _, child := range result.Apply {
+	for _, child := range apply {
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child)
 		if err != nil {
 			return nil, fmt.Errorf("failed to convert a service: %w", err)
@@ -99,7 +97,7 @@ func childrenOf(job *v1.TrainingJob) ([]client.Object, error) {
 		}
 		children = append(children, service)
 	}
-	for _, child := range result.Create {
+	for _, child := range create {
 		children = append(children, child)
 	}
 	for _, child := range children {

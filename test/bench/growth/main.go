@@ -1,7 +1,7 @@
-// Command training measures what training jobs cost the reconciler, on simulated
-// nodes, as they grow from 100 to 1,000 of 4 pods each: writes to the API server,
-// CPU and memory of the manager, and the time until all of them run. It prints
-// last one line a figure that is to be held:
+// Command growth measures what workloads of one kind cost the reconciler, on
+// simulated nodes, as they grow from few to many: writes to the API server, CPU
+// and memory of the manager, and the time until all of them run. It prints last
+// one line a figure that is to be held:
 //
 //	bar NAME VALUE LIMIT
 //
@@ -27,10 +27,6 @@ import (
 )
 
 const (
-	podsPerJob = 4
-	// writesLimit is pods, services and four more for a job from its creation to
-	// its end.
-	writesLimit = 2*podsPerJob + 4
 	// timeLimit is how much longer than the cluster by itself it may take until
 	// all run.
 	timeLimit = 3
@@ -41,20 +37,26 @@ const (
 )
 
 func main() {
-	few := flag.Int("few", 100, "How many jobs to begin with.")
-	many := flag.Int("many", 1000, "How many jobs to grow to.")
+	kind := flag.String("kind", "training", "What to measure: training, for training jobs, or ray, for Ray clusters.")
+	few := flag.Int("few", 100, "How many to begin with.")
+	many := flag.Int("many", 1000, "How many to grow to.")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
-	if err := run(*few, *many); err != nil {
+	w, ok := workloads[*kind]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "Error: -kind must be training or ray, not %q\n", *kind)
+		os.Exit(2)
+	}
+	if err := run(w, *few, *many); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(few, many int) (err error) {
+func run(w workload, few, many int) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	control, err := cluster.Start(ctx, cluster.Options{Components: cluster.Full, Nodes: nodesFor(many)})
+	control, err := cluster.Start(ctx, cluster.Options{Components: cluster.Full, Nodes: nodesFor(many * w.pods)})
 	if err != nil {
 		return err
 	}
@@ -63,11 +65,11 @@ func run(few, many int) (err error) {
 			err = stopErr
 		}
 	}()
-	b, err := newBench(ctx, control)
+	b, err := newBench(ctx, control, w)
 	if err != nil {
 		return err
 	}
-	// The first jobs of a process pay for what is made once.
+	// The first of a process pay for what is made once.
 	if _, err := b.grow(ctx, "warm", few/10+1); err != nil {
 		return err
 	}
@@ -75,23 +77,28 @@ func run(few, many int) (err error) {
 	if err != nil {
 		return err
 	}
-	small.print(few)
+	small.print(w, few)
 	large, err := b.grow(ctx, "many", many)
 	if err != nil {
 		return err
 	}
-	large.print(many)
-	for _, bar := range []struct {
+	large.print(w, many)
+	type bar struct {
 		name         string
 		value, limit float64
-	}{
-		{"training-writes-per-job", large.writes, writesLimit},
-		{"training-writes-at-rest", large.atRest, 0},
-		{"training-cpu-growth", large.cpu / small.cpu, growthLimit},
-		{"training-time", large.running / large.reference, timeLimit},
-		{"training-time-growth", large.running / large.reference / (small.running / small.reference), growthLimit},
-	} {
-		fmt.Printf("bar %s %.3f %.3f\n", bar.name, bar.value, bar.limit)
+	}
+	bars := []bar{
+		{"writes-per-" + w.each, large.writes, w.writesLimit},
+		{"writes-at-rest", large.atRest, 0},
+		{"cpu-growth", large.cpu / small.cpu, growthLimit},
+		{"time", large.running / large.reference, timeLimit},
+		{"time-growth", large.running / large.reference / (small.running / small.reference), growthLimit},
+	}
+	if w.cpuLimit > 0 {
+		bars = append(bars, bar{"cpu-ms", small.cpu * 1e3, w.cpuLimit})
+	}
+	for _, bar := range bars {
+		fmt.Printf("bar %s-%s %.3f %.3f\n", w.name, bar.name, bar.value, bar.limit)
 	}
 	return nil
 }

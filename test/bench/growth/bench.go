@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,7 +19,6 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/test/cluster"
-	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 const (
@@ -31,9 +31,9 @@ const (
 	rest = 10 * time.Second
 )
 
-// nodesFor returns nodes that bear the pods of n jobs, and some more.
+// nodesFor returns nodes that bear n pods, and some more.
 func nodesFor(n int) []cluster.Node {
-	nodes := make([]cluster.Node, n*podsPerJob*5/4/podsPerNode+1)
+	nodes := make([]cluster.Node, n*5/4/podsPerNode+1)
 	for i := range nodes {
 		nodes[i] = cluster.Node{Name: fmt.Sprintf("node-%d", i), Capacity: corev1.ResourceList{
 			corev1.ResourcePods: *resource.NewQuantity(podsPerNode, resource.DecimalSI),
@@ -42,34 +42,36 @@ func nodesFor(n int) []cluster.Node {
 	return nodes
 }
 
-// bench is a cluster with a manager.
+// bench is a cluster with a manager, and what is measured.
 type bench struct {
+	workload
 	client    client.Client
 	clientset kubernetes.Interface
 	pid       int
 	metrics   string
 }
 
-// figures are what one of n jobs costs.
+// figures are what one of n workloads costs.
 type figures struct {
-	// writes are creations and status writes, from the creation of a job to its
-	// end; atRest are those of all jobs while nothing happens.
+	// writes are creations and status writes, from the creation of a workload to
+	// its end; atRest are those of all while nothing happens.
 	writes, atRest float64
 	// cpu is of the manager, webhooks included, in seconds.
 	cpu float64
-	// memory of the manager that it keeps while the jobs run, in bytes.
-	memory float64
+	// memory of the manager that it keeps while they run, in bytes; total is all
+	// that it has then.
+	memory, total float64
 	// running is the time until all run, in seconds; reference is that of the
 	// same pods without a manager.
 	running, reference float64
 }
 
-func (f figures) print(n int) {
-	fmt.Printf("%5d jobs of %d pods: all run after %.1f s, without a manager %.1f s; for each job %.2f writes, %.1f ms of the manager's CPU, %.0f kB of its memory\n",
-		n, podsPerJob, f.running*float64(n), f.reference*float64(n), f.writes, f.cpu*1e3, f.memory/1e3)
+func (f figures) print(w workload, n int) {
+	fmt.Printf("%5d %s of %d pods: all run after %.1f s, without a manager %.1f s; for each %.2f writes, %.1f ms of the manager's CPU, %.0f kB of its memory, which is %.0f MB in all\n",
+		n, w.title, w.pods, f.running*float64(n), f.reference*float64(n), f.writes, f.cpu*1e3, f.memory/1e3, f.total/1e6)
 }
 
-func newBench(ctx context.Context, control *cluster.Cluster) (*bench, error) {
+func newBench(ctx context.Context, control *cluster.Cluster, w workload) (*bench, error) {
 	manager, metrics, err := startManager(ctx, control)
 	if err != nil {
 		return nil, err
@@ -78,7 +80,7 @@ func newBench(ctx context.Context, control *cluster.Cluster) (*bench, error) {
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1.AddToScheme(scheme)); err != nil {
 		return nil, fmt.Errorf("failed to make the scheme: %w", err)
 	}
-	b := &bench{pid: manager.PID(), metrics: metrics}
+	b := &bench{workload: w, pid: manager.PID(), metrics: metrics}
 	if b.client, err = client.New(control.Config, client.Options{Scheme: scheme}); err != nil {
 		return nil, fmt.Errorf("failed to make a client: %w", err)
 	}
@@ -88,7 +90,7 @@ func newBench(ctx context.Context, control *cluster.Cluster) (*bench, error) {
 	return b, nil
 }
 
-// grow measures n jobs between two references. What has ended stays: it takes no
+// grow measures n workloads between two references. What has ended stays: it takes no
 // room on the nodes, and is what a cluster looks like.
 func (b *bench) grow(ctx context.Context, name string, n int) (figures, error) {
 	before, err := b.reference(ctx, name+"-before", n)
@@ -104,8 +106,8 @@ func (b *bench) grow(ctx context.Context, name string, n int) (figures, error) {
 	return f, err
 }
 
-// measure runs n jobs in a namespace of their own from their creation to their
-// end.
+// measure runs n workloads in a namespace of their own from their creation to
+// their end.
 func (b *bench) measure(ctx context.Context, namespace string, n int) (f figures, err error) {
 	if err := b.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 		return f, fmt.Errorf("failed to create a namespace: %w", err)
@@ -115,10 +117,10 @@ func (b *bench) measure(ctx context.Context, namespace string, n int) (f figures
 		return f, err
 	}
 	began := time.Now()
-	if err := b.createJobs(ctx, namespace, n); err != nil {
+	if err := b.createAll(ctx, namespace, n); err != nil {
 		return f, err
 	}
-	if err := b.await(ctx, namespace, n, v1.PhaseRunning); err != nil {
+	if err := b.await(ctx, namespace, n, "run", b.workload.runs); err != nil {
 		return f, err
 	}
 	f.running = time.Since(began).Seconds() / float64(n)
@@ -126,17 +128,14 @@ func (b *bench) measure(ctx context.Context, namespace string, n int) (f figures
 	if err != nil {
 		return f, err
 	}
-	f.memory = (settled.memory - before.memory) / float64(n)
+	f.memory, f.total = (settled.memory-before.memory)/float64(n), settled.memory
 	time.Sleep(rest)
 	rested, err := b.usage(ctx)
 	if err != nil {
 		return f, err
 	}
 	f.atRest = rested.writes - settled.writes
-	if err := b.endPods(ctx, namespace); err != nil {
-		return f, err
-	}
-	if err := b.await(ctx, namespace, n, v1.PhaseSucceeded); err != nil {
+	if err := b.workload.end(ctx, b, namespace, n); err != nil {
 		return f, err
 	}
 	ended, err := b.settle(ctx)
@@ -148,49 +147,36 @@ func (b *bench) measure(ctx context.Context, namespace string, n int) (f figures
 	return f, nil
 }
 
-func (b *bench) createJobs(ctx context.Context, namespace string, n int) error {
-	return inParallel(ctx, n, func(i int) error { return b.client.Create(ctx, newJob(namespace, i)) })
+func (b *bench) createAll(ctx context.Context, namespace string, n int) error {
+	return inParallel(ctx, n, func(i int) error { return b.client.Create(ctx, b.workload.object(namespace, i)) })
 }
 
-func newJob(namespace string, i int) *v1.TrainingJob {
-	job := fixtures.TrainingJob(fmt.Sprintf("job-%d", i), fixtures.Master(), fixtures.Workers(podsPerJob-1),
-		fixtures.Template(func(template *corev1.PodTemplateSpec) {
-			template.Annotations = map[string]string{cluster.SimulateRunSeconds: "forever"}
-		}))
-	job.Namespace, job.UID, job.Generation, job.CreationTimestamp = namespace, "", 0, metav1.Time{}
-	return job
-}
-
-// await waits until all jobs of a namespace are in a phase, with all their pods.
-func (b *bench) await(ctx context.Context, namespace string, n int, phase v1.Phase) error {
-	return until(ctx, fmt.Sprintf("%d jobs are %s", n, phase), func() (bool, error) {
-		var jobs v1.TrainingJobList
-		if err := b.client.List(ctx, &jobs, client.InNamespace(namespace), fromMemory); err != nil {
-			return false, fmt.Errorf("failed to list jobs: %w", err)
-		}
+// await waits until all workloads of a namespace are as a function says.
+func (b *bench) await(ctx context.Context, namespace string, n int, what string, is func(client.Object) bool) error {
+	return until(ctx, fmt.Sprintf("%d %s %s", n, b.workload.title, what), func() (bool, error) {
+		objects, err := b.list(ctx, namespace)
 		done := 0
-		for i := range jobs.Items {
-			status := &jobs.Items[i].Status
-			if status.Phase == phase && (phase != v1.PhaseRunning || status.RolesReady == fmt.Sprintf("%d/%d", podsPerJob, podsPerJob)) {
+		for _, object := range objects {
+			if is(object) {
 				done++
 			}
 		}
-		return done == n, nil
+		return done == n, err
 	})
 }
 
-// endPods ends the pods, as kubelets would whose containers have exited.
-func (b *bench) endPods(ctx context.Context, namespace string) error {
-	var pods corev1.PodList
-	if err := b.client.List(ctx, &pods, client.InNamespace(namespace), fromMemory); err != nil {
-		return fmt.Errorf("failed to list pods: %w", err)
+// list returns the workloads of a namespace.
+func (b *bench) list(ctx context.Context, namespace string) ([]client.Object, error) {
+	list := b.workload.list()
+	if err := b.client.List(ctx, list, client.InNamespace(namespace), fromMemory); err != nil {
+		return nil, fmt.Errorf("failed to list %s: %w", b.workload.title, err)
 	}
-	return inParallel(ctx, len(pods.Items), func(i int) error {
-		pod := &pods.Items[i]
-		before := pod.DeepCopy()
-		fixtures.Succeeded()(pod)
-		return b.client.Status().Patch(ctx, pod, client.MergeFrom(before))
+	var objects []client.Object
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		objects = append(objects, item.(client.Object))
+		return nil
 	})
+	return objects, err
 }
 
 // gone returns when no pods of a namespace are left.

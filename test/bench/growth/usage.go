@@ -25,6 +25,7 @@ type usage struct {
 var counted = []struct{ verb, resource, subresource string }{
 	{"POST", "pods", ""}, {"APPLY", "services", ""}, {"PATCH", "services", ""}, {"POST", "services", ""},
 	{"PATCH", "trainingjobs", "status"}, {"PUT", "trainingjobs", "status"},
+	{"PATCH", "rayclusters", "status"}, {"PUT", "rayclusters", "status"}, {"PATCH", "rayclusters", ""},
 }
 
 func (b *bench) usage(ctx context.Context) (u usage, err error) {
