@@ -63,8 +63,8 @@ type RayClusterList struct {
 // RayClusterSpec is what a Ray cluster shall be.
 type RayClusterSpec struct {
 	// rayVersion is the version of Ray in the images, such as 2.52.0. Probes,
-	// authentication and the autoscaler follow it; the newest is assumed when
-	// left out.
+	// authentication and the autoscaler follow it. When left out, probes are
+	// those that every version answers.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	RayVersion *string `json:"rayVersion,omitempty"`
