@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -30,6 +31,37 @@ func (c *Cluster) Stored(ctx context.Context, group, plural, namespace, name str
 func (c *Cluster) Store(ctx context.Context, group, plural, namespace, name string, object []byte) error {
 	var answer struct{}
 	return c.askEtcd(ctx, "put", map[string][]byte{"key": storageKey(group, plural, namespace, name), "value": object}, &answer)
+}
+
+// writers is how many objects are put into etcd at once.
+const writers = 8
+
+// StoreAll puts many objects into etcd; object gives the name
+// and the content of each.
+func (c *Cluster) StoreAll(ctx context.Context, group, plural, namespace string, count int, object func(int) (name string, content []byte)) error {
+	numbers := make(chan int)
+	failures := make(chan error, writers)
+	for range writers {
+		go func() {
+			var failed error
+			for i := range numbers {
+				if failed == nil {
+					name, content := object(i)
+					failed = c.Store(ctx, group, plural, namespace, name, content)
+				}
+			}
+			failures <- failed
+		}()
+	}
+	for i := range count {
+		numbers <- i
+	}
+	close(numbers)
+	var failed error
+	for range writers {
+		failed = errors.Join(failed, <-failures)
+	}
+	return failed
 }
 
 func storageKey(group, plural, namespace, name string) []byte {
