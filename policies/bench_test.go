@@ -66,7 +66,9 @@ func BenchmarkJudge(b *testing.B) {
 		b.Fatal(err)
 	}
 	request := createRequest(raw)
-	loaded = slices.DeleteFunc(loaded, func(policy *v1.WorkloadPolicy) bool { return len(policy.Spec.MatchConditions) > 0 })
+	loaded = slices.DeleteFunc(loaded, func(policy *v1.WorkloadPolicy) bool {
+		return len(policy.Spec.MatchConditions) > 0 || !slices.Contains(policy.Spec.Match.Resources[0].Kinds, v1.TrainingJobKind)
+	})
 	b.Run("the library", func(b *testing.B) {
 		benchJudge(b, loaded, request, len(loaded))
 	})

@@ -171,7 +171,7 @@ func livePolicyBars(all []*v1.WorkloadPolicy) ([]bar, error) {
 		if err := l.create(ctx, all); err != nil {
 			return nil, err
 		}
-		if err := add("policy-library", fmt.Sprintf("penstock, %d policies, all match", len(all)), admissionLimit); err != nil {
+		if err := add("policy-library", fmt.Sprintf("penstock, the whole library of %d policies", len(all)), admissionLimit); err != nil {
 			return nil, err
 		}
 		swaps, err := swapBars(ctx, l)
