@@ -129,12 +129,13 @@ func TestDeletion(t *testing.T) {
 		"or after what an annotation says": {[]fixtures.ClusterMod{fixtures.InRedis(), fixtures.ClusterAnnotation(deletionTimeoutAnnotation, "10")}, nil, 10 * time.Second, want{}},
 		"an annotation that says nothing":  {[]fixtures.ClusterMod{fixtures.InRedis(), fixtures.ClusterAnnotation(deletionTimeoutAnnotation, "soon")}, nil, 10 * time.Second, want{true, "a-redis-cleanup", ""}},
 		"the older annotation":             {[]fixtures.ClusterMod{fixtures.ClusterAnnotation(faultToleranceAnnotation, "true")}, nil, 0, want{true, "a-redis-cleanup", ""}},
+		"in the foreground it waits":       {[]fixtures.ClusterMod{fixtures.InRedis(), func(c *v1.RayCluster) { c.Finalizers = []string{metav1.FinalizerDeleteDependents} }}, nil, 0, want{true, "", ""}},
 		"not without fault tolerance":      {nil, []plan.Object{head}, 0, want{}},
 		"nor of a cluster that is none":    {[]fixtures.ClusterMod{fixtures.InRedis(), func(c *v1.RayCluster) { c.Spec.Roles = nil }}, nil, 0, want{}},
 	} {
 		cluster := fixtures.RayCluster("a", tc.mods...)
 		cluster.DeletionTimestamp = new(metav1.NewTime(fixtures.Start))
-		cluster.Finalizers = []string{v1.RedisCleanupFinalizer}
+		cluster.Finalizers = append(cluster.Finalizers, v1.RedisCleanupFinalizer)
 		result := Plan(cluster, plan.Observed{Children: tc.children}, fixtures.Start.Add(tc.after))
 		o := outcomeOf(result)
 		if diff := cmp.Diff(tc.want, want{result.Finalize, o.Created, o.Deleted}); diff != "" {

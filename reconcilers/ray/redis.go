@@ -1,6 +1,7 @@
 package ray
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,7 +97,10 @@ func (p *planner) planDeletion() {
 	p.result.Finalize = true
 	p.wakeAt(end)
 	p.removePods("the cluster is being deleted")
-	if job == nil && p.census.head.members[0] == nil {
+	// While the deletion is in the foreground, the garbage collector would delete
+	// the job as all else that is the cluster's.
+	inForeground := slices.Contains(p.cluster.Finalizers, metav1.FinalizerDeleteDependents)
+	if job == nil && p.census.head.members[0] == nil && !inForeground {
 		p.result.Create = append(p.result.Create, plan.Object(p.newCleanupJob()))
 	}
 }

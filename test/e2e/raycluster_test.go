@@ -222,19 +222,31 @@ var _ = Describe("a Ray cluster", func() {
 		Eventually(service).WithContext(ctx).Should(HaveField("Annotations", And(HaveKey("one"), Not(HaveKey("two")))))
 	})
 
-	It("is gone only when what it has in Redis is removed", func(ctx context.Context) {
+	DescribeTable("is gone only when what it has in Redis is removed", func(ctx context.Context, cascade string) {
 		ns := newNamespace(ctx)
 		launch(ctx, ns, fixtures.RayCluster("a", fixtures.InRedis()))
 		eventuallyCluster(ctx, ns, "a", inPhase(v1.PhaseRunning), HaveField("Finalizers", ConsistOf(v1.RedisCleanupFinalizer)))
-		mustKubectl(ctx, "", "delete", "-n", ns, "rayclusters.penstock.dev", "a", "--wait=false")
+		mustKubectl(ctx, "", "delete", "-n", ns, "rayclusters.penstock.dev", "a", "--wait=false", "--cascade="+cascade)
+		cleanup := &batchv1.Job{}
 		Eventually(func(g Gomega, ctx context.Context) {
-			g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a-redis-cleanup"}, &batchv1.Job{})).To(Succeed())
+			g.Expect(k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a-redis-cleanup"}, cleanup)).To(Succeed())
 			g.Expect(rayPods(ns, "a")(g, ctx)).NotTo(HaveKey("a-head"))
 		}).WithContext(ctx).Should(Succeed())
-		Eventually(func(ctx context.Context) bool {
-			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &v1.RayCluster{}))
-		}).WithContext(ctx).Should(BeTrue())
-	})
+		var last batchv1.Job
+		Eventually(func(g Gomega, ctx context.Context) {
+			err := k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &v1.RayCluster{})
+			seen := &batchv1.Job{}
+			if k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a-redis-cleanup"}, seen) == nil {
+				last = *seen
+			}
+			g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+		}).WithContext(ctx).Should(Succeed())
+		Expect(last.UID).To(Equal(cleanup.UID), "the job is made once")
+		Expect(last.Status.Succeeded).To(Equal(int32(1)), "and comes to its end")
+	},
+		Entry("in the background", "background"),
+		Entry("in the foreground", "foreground"),
+	)
 
 	It("does not hold up a namespace that goes", func(ctx context.Context) {
 		ns := newNamespace(ctx)
