@@ -26,6 +26,8 @@ const (
 	// shellImage is the trainer's with a shell, kubectlImage a shell with kubectl.
 	shellImage   = "penstock.test/shell:1"
 	kubectlImage = "penstock.test/kubectl:1"
+	// rayImage has what stands in for Ray.
+	rayImage = "penstock.test/ray:1"
 )
 
 // built are the programs of "make node".
@@ -178,6 +180,10 @@ func (n *Node) writeImages() ([]string, error) {
 		"shell.tar": {
 			name: shellImage, entrypoint: "/trainer", links: []string{"/usr/bin/mpirun"},
 			programs: map[string]string{"/trainer": paths["trainer"], "/bin/sh": paths["sh"]},
+		},
+		"ray.tar": {
+			name: rayImage, entrypoint: "/trainer", links: []string{"/usr/bin/ray"},
+			programs: map[string]string{"/trainer": paths["trainer"], "/bin/bash": paths["sh"]},
 		},
 		"kubectl.tar": {
 			name: kubectlImage, entrypoint: "/bin/sh",

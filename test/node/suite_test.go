@@ -153,7 +153,7 @@ func newNamespace(ctx context.Context) string {
 // report shows what is in a namespace, what its containers printed, and the end
 // of the logs of those who run them.
 func report(ctx context.Context, ns string) {
-	for _, args := range [][]string{{"get", "-o", "wide", "tj,pods,services,events"}, {"get", "tj", "-o", "yaml"}} {
+	for _, args := range [][]string{{"get", "-o", "wide", "tj,raycl,pods,services,events"}, {"get", "tj,raycl", "-o", "yaml"}} {
 		out, _, _ := control.Kubectl(ctx, "", append(args, "-n", ns)...)
 		GinkgoWriter.Println(out)
 	}

@@ -34,13 +34,16 @@ func main() {
 	}
 }
 
-// run runs "-c script [name [argument...]]" or "file [argument...]".
+// run runs "-c [--] script [name [argument...]]" or "file [argument...]".
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return errors.New("use sh -c SCRIPT, or sh FILE")
 	}
 	var source io.Reader
 	name, params := args[0], args[1:]
+	if name == "-c" && len(params) > 0 && params[0] == "--" {
+		params = params[1:]
+	}
 	if name == "-c" && len(params) > 0 {
 		source, params = strings.NewReader(params[0]), params[1:]
 		if len(params) > 0 {

@@ -4,7 +4,8 @@
 // have come to the same sum, says so in its termination message, and exits with
 // the code it was told.
 //
-// Called sshd or mpirun it does the work of these; see sshd.go and mpirun.go.
+// Called sshd, mpirun or ray it does the work of these; see the files of these
+// names.
 package main
 
 import (
@@ -33,6 +34,8 @@ func main() {
 		<-ctx.Done()
 	case "sshd":
 		err = sshd(ctx)
+	case "ray":
+		err = ray(ctx, os.Args[1:])
 	case "mpirun":
 		err = mpirun(ctx, os.Args[1:])
 	default:
