@@ -3,6 +3,7 @@ package ray_gpu_params
 import data.penstock.workload
 
 violation contains {"msg": msg, "field": said.field, "fix": fix} if {
+	count(workload.roles_having(["spec", "ray", "startParams", "num-gpus"])) + count(workload.roles_having(["spec", "ray", "resources", "GPU"])) > 0
 	some said in gpus_said
 	not whole(said.text)
 	msg := sprintf("tells Ray of %s GPUs, which it takes in whole numbers only", [said.text])
@@ -10,6 +11,7 @@ violation contains {"msg": msg, "field": said.field, "fix": fix} if {
 }
 
 violation contains {"msg": msg, "field": said.field, "fix": fix} if {
+	count(workload.roles_having(["spec", "ray", "startParams", "num-gpus"])) + count(workload.roles_having(["spec", "ray", "resources", "GPU"])) > 0
 	some said in gpus_said
 	whole(said.text)
 	has := gpus_of(said.role)
@@ -19,6 +21,7 @@ violation contains {"msg": msg, "field": said.field, "fix": fix} if {
 }
 
 warn contains {"msg": msg, "field": said.field, "fix": fix} if {
+	count(workload.roles_having(["spec", "ray", "startParams", "num-gpus"])) + count(workload.roles_having(["spec", "ray", "resources", "GPU"])) > 0
 	some said in gpus_said
 	whole(said.text)
 	has := gpus_of(said.role)
@@ -36,6 +39,7 @@ violation contains {"msg": msg, "field": params(role), "fix": fix} if {
 }
 
 violation contains {"msg": msg, "field": said.field, "fix": fix} if {
+	count(workload.roles_having(["spec", "ray", "startParams", "resources"])) + count(workload.roles_having(["spec", "ray", "resources", "TPU"])) > 0
 	some said in tpus_said
 	claims(said.role) == 0
 	has := sum([n | some device in devices(said.role); device.name == "google.com/tpu"; n := device.amounts.limits])

@@ -3,21 +3,21 @@ package ray_group_bounds
 import data.penstock.workload
 
 violation contains endless(role) if {
-	grows
+	input.object.spec.autoscaler.mode == "Enabled"
 	some i, role in workload.roles
 	unbounded(role)
 	each(i) > 0
 }
 
 warn contains endless(role) if {
-	grows
+	input.object.spec.autoscaler.mode == "Enabled"
 	some i, role in workload.roles
 	unbounded(role)
 	each(i) == 0
 }
 
 violation contains {"msg": msg, "field": field(role), "fix": fix} if {
-	grows
+	input.object.spec.autoscaler.mode == "Enabled"
 	some i, role in workload.roles
 	is_object(role.spec.scaling)
 	not unbounded(role)
@@ -27,7 +27,7 @@ violation contains {"msg": msg, "field": field(role), "fix": fix} if {
 }
 
 violation contains {"msg": msg, "field": field(workload.roles[widest]), "fix": fix} if {
-	grows
+	input.object.spec.autoscaler.mode == "Enabled"
 	total := sum(pods)
 	total > input.parameters.maxPods
 	every n in pods { n <= input.parameters.maxWorkers }
@@ -37,15 +37,13 @@ violation contains {"msg": msg, "field": field(workload.roles[widest]), "fix": f
 }
 
 violation contains {"msg": msg, "field": field(workload.roles[hungriest]), "fix": fix} if {
-	grows
+	input.object.spec.autoscaler.mode == "Enabled"
 	total := sum(gpus)
 	total > input.parameters.maxGpus
 	msg := sprintf("may grow to %v GPUs in total; at most %v are allowed", [total, input.parameters.maxGpus])
 	fix := sprintf("lower the bounds of the groups: %v too many", [total - input.parameters.maxGpus])
 	hungriest := min([i | some i, n in gpus; n == max(gpus)])
 }
-
-grows if input.object.spec.autoscaler.mode == "Enabled"
 
 # pods and gpus are those of each role at full size, in the order of
 # workload.roles. Of a role without a bound it is what it has.
