@@ -31,6 +31,7 @@ TEST_TIMEOUT ?= 30m
 # A count: ended by the clock, fuzzing fails now and then on a busy machine.
 FUZZTIME ?= 50000x
 HISTORIES ?= 1000000
+ROUND_TRIPS ?= 1000000
 SEED ?= $(shell date +%s)000000
 BENCH ?= .
 BENCHTIME ?= 1s
@@ -131,6 +132,11 @@ test-fuzz: ## Fuzz each fuzz target FUZZTIME (a count, or a duration).
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$(dirname "$$file")"; \
 		done
 
+# A test run converts 20,000.
+.PHONY: test-round-trips
+test-round-trips: ## Convert ROUND_TRIPS random objects there and back, and hold each against the careful path.
+	go test -timeout 0 -run '^TestRoundTrip$$' ./conversion -round-trips $$(( $(ROUND_TRIPS) / 4 ))
+
 # A test run simulates 10,000; a seed of today's makes others every night.
 .PHONY: test-simulation
 test-simulation: ## Simulate HISTORIES random histories of jobs and clusters, from SEED on.
@@ -155,6 +161,10 @@ test-node: controlplane $(NODE) ## Run the tests with real containers (root on L
 bench: controlplane ## Run the benchmarks that match BENCH, then measure what is to be held.
 	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 	go run ./test/bench
+
+.PHONY: bench-conversion
+bench-conversion: controlplane ## Measure conversion: calls, and filling watch caches with 10,000 objects.
+	go run ./test/bench -conversion
 
 .PHONY: bench-policy
 bench-policy: controlplane ## Measure what policies cost a running manager, and editing them under load.

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -21,21 +22,54 @@ import (
 	"github.com/penstock-dev/penstock/conversion"
 )
 
-//go:embed job.yaml
-var jobYAML []byte
+var (
+	//go:embed job.yaml
+	jobYAML []byte
+	//go:embed raycluster.yaml
+	rayClusterYAML []byte
+)
 
 // conversionLimit is the bar of the design: a sixth of what controller-runtime
 // takes with typed converters.
 const conversionLimit = 1.0 / 6
 
-// conversionBars compares /convert with controller-runtime's own handler over
-// the same converters, for one object a review, as the API server sends them.
-func conversionBars() ([]bar, error) {
-	alpha, err := yaml.YAMLToJSON(jobYAML)
-	if err != nil {
-		return nil, err
+// A conversionCase is a review of one object, as the API server sends them.
+type conversionCase struct {
+	name   string
+	review []byte
+}
+
+func conversionCases() ([]conversionCase, error) {
+	var cases []conversionCase
+	for _, kind := range []struct {
+		name     string
+		manifest []byte
+	}{{"conversion", jobYAML}, {"conversion-ray", rayClusterYAML}} {
+		alpha, err := yaml.YAMLToJSON(kind.manifest)
+		if err != nil {
+			return nil, err
+		}
+		hub, err := conversion.Convert(alpha, v1.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		up, err := conversionReview(alpha, v1.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		down, err := conversionReview(hub, v1alpha1.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		cases = append(cases, conversionCase{kind.name + "-to-hub", up}, conversionCase{kind.name + "-from-hub", down})
 	}
-	hub, err := conversion.Convert(alpha, v1.GroupVersion)
+	return cases, nil
+}
+
+// conversionBars compares /convert with controller-runtime's own handler over
+// the same converters.
+func conversionBars() ([]bar, error) {
+	cases, err := conversionCases()
 	if err != nil {
 		return nil, err
 	}
@@ -44,22 +78,12 @@ func conversionBars() ([]bar, error) {
 		return nil, err
 	}
 	var bars []bar
-	for _, direction := range []struct {
-		name   string
-		object []byte
-		to     schema.GroupVersion
-	}{
-		{"conversion-to-hub", alpha, v1.GroupVersion},
-		{"conversion-from-hub", hub, v1alpha1.GroupVersion},
-	} {
-		review, err := conversionReview(direction.object, direction.to)
-		if err != nil {
-			return nil, err
-		}
-		value := ratio(direction.name,
-			side{"penstock", posting(&conversion.Handler{}, review)},
-			side{"controller-runtime, typed", posting(theirs, review)})
-		bars = append(bars, bar{direction.name, value, conversionLimit})
+	for _, one := range cases {
+		ours, reference := posting(&conversion.Handler{}, one.review), posting(theirs, one.review)
+		value := ratio(one.name, side{"penstock", ours}, side{"controller-runtime, typed", reference})
+		fmt.Printf("%-28s %-36s %8d\n", "", "allocations a call, penstock", testing.Benchmark(ours).AllocsPerOp())
+		fmt.Printf("%-28s %-36s %8d\n", "", "allocations a call, reference", testing.Benchmark(reference).AllocsPerOp())
+		bars = append(bars, bar{one.name, value, conversionLimit})
 	}
 	return bars, nil
 }
@@ -99,25 +123,43 @@ func typedHandler() (http.Handler, error) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	construct := ctrlconversion.NewHubSpokeConverter(&v1.TrainingJob{},
-		ctrlconversion.NewSpokeConverter(&v1alpha1.TrainingJob{},
-			func(_ context.Context, src *v1.TrainingJob, dst *v1alpha1.TrainingJob) error {
-				dst.ObjectMeta = src.ObjectMeta
-				conversion.TrainingJobSpecFromHub(&src.Spec, &dst.Spec)
-				return nil
-			},
-			func(_ context.Context, src *v1alpha1.TrainingJob, dst *v1.TrainingJob) error {
-				dst.ObjectMeta = src.ObjectMeta
-				conversion.TrainingJobSpecToHub(&src.Spec, &dst.Spec)
-				return nil
-			}))
-	converter, err := construct(scheme)
+	registry := ctrlconversion.NewRegistry()
+	err := errors.Join(
+		register(registry, scheme, v1.TrainingJobGroupKind, ctrlconversion.NewHubSpokeConverter(&v1.TrainingJob{},
+			ctrlconversion.NewSpokeConverter(&v1alpha1.TrainingJob{},
+				func(_ context.Context, src *v1.TrainingJob, dst *v1alpha1.TrainingJob) error {
+					dst.ObjectMeta = src.ObjectMeta
+					conversion.TrainingJobSpecFromHub(&src.Spec, &dst.Spec)
+					return nil
+				},
+				func(_ context.Context, src *v1alpha1.TrainingJob, dst *v1.TrainingJob) error {
+					dst.ObjectMeta = src.ObjectMeta
+					conversion.TrainingJobSpecToHub(&src.Spec, &dst.Spec)
+					return nil
+				}))),
+		register(registry, scheme, v1.RayClusterGroupKind, ctrlconversion.NewHubSpokeConverter(&v1.RayCluster{},
+			ctrlconversion.NewSpokeConverter(&v1alpha1.RayCluster{},
+				func(_ context.Context, src *v1.RayCluster, dst *v1alpha1.RayCluster) error {
+					dst.ObjectMeta = src.ObjectMeta
+					conversion.RayClusterSpecFromHub(&src.Spec, &dst.Spec)
+					return nil
+				},
+				func(_ context.Context, src *v1alpha1.RayCluster, dst *v1.RayCluster) error {
+					dst.ObjectMeta = src.ObjectMeta
+					conversion.RayClusterSpecToHub(&src.Spec, &dst.Spec)
+					return nil
+				}))),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make controller-runtime's converter: %w", err)
 	}
-	registry := ctrlconversion.NewRegistry()
-	if err := registry.RegisterConverter(v1.TrainingJobGroupKind, converter); err != nil {
-		return nil, err
-	}
 	return ctrlconversion.NewWebhookHandler(scheme, registry), nil
+}
+
+func register(registry ctrlconversion.Registry, scheme *runtime.Scheme, kind schema.GroupKind, construct func(*runtime.Scheme) (ctrlconversion.Converter, error)) error {
+	converter, err := construct(scheme)
+	if err != nil {
+		return err
+	}
+	return registry.RegisterConverter(kind, converter)
 }

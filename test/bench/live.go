@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,6 +37,8 @@ type liveServers struct {
 	ours, reference *server
 	// review is of the creation of a job.
 	review []byte
+	// conversion is how the kind of jobs is converted.
+	conversion *apiextensionsv1.CustomResourceConversion
 }
 
 // withServers runs both servers for what measures them.
@@ -52,7 +56,7 @@ func withServers(measure func(context.Context, *liveServers) ([]bar, error)) (ba
 	}()
 	l := &liveServers{control: control}
 	scheme := runtime.NewScheme()
-	if err := v1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
 	if l.ours, err = startManager(ctx, control); err != nil {

@@ -42,6 +42,7 @@ type side struct {
 func main() {
 	testing.Init()
 	live := flag.Bool("live", true, "Measure a running server too; needs the control plane's binaries.")
+	conversions := flag.Bool("conversion", false, "Measure conversion only: calls of running servers and filling watch caches as well.")
 	policy := flag.Bool("policy", false, "Measure the policy engine only.")
 	reference := flag.String("serve-reference", "", "Serve what a running server is compared with at this address of the machine, and measure nothing.")
 	flag.Parse()
@@ -49,6 +50,9 @@ func main() {
 	err := func() error {
 		if *reference != "" {
 			return serveReference(*reference)
+		}
+		if *conversions {
+			return report(allConversionBars())
 		}
 		if *policy {
 			return report(policyBars())

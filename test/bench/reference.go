@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// serveReference serves decodeAndAllow by controller-runtime's webhook server
-// until it is told to stop. It is what this binary does as a child of itself.
+// serveReference serves decodeAndAllow and controller-runtime's conversion by its
+// webhook server until it is told to stop. It is what this binary does as a child of itself.
 func serveReference(address string) error {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -25,6 +25,10 @@ func serveReference(address string) error {
 		return fmt.Errorf("failed to read the port to serve at: %w", err)
 	}
 	handler, err := decodeAndAllow()
+	if err != nil {
+		return err
+	}
+	converter, err := typedHandler()
 	if err != nil {
 		return err
 	}
@@ -40,6 +44,7 @@ func serveReference(address string) error {
 		config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &pair, nil }
 	}}})
 	server.Register(validatePath, handler)
+	server.Register(convertPath, converter)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	return server.Start(ctx)

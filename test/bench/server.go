@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,12 +31,15 @@ type server struct {
 	pid    int
 	url    string
 	client *http.Client
+	// good is in every answer that is no failure.
+	good []byte
 }
 
 func newServer(pid, port int) *server {
 	return &server{
-		pid: pid,
-		url: "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) + validatePath + "?timeout=10s",
+		pid:  pid,
+		url:  urlOf(port, validatePath),
+		good: []byte(`"allowed":true`),
 		client: &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
 			// The servers are this process' own children, on this machine.
 			TLSClientConfig:     &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // There is nobody else to be.
@@ -43,6 +47,18 @@ func newServer(pid, port int) *server {
 			MaxConnsPerHost:     concurrency,
 		}},
 	}
+}
+
+func urlOf(port int, path string) string {
+	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) + path + "?timeout=10s"
+}
+
+// converting is the same server where it converts.
+func (s *server) converting() *server {
+	converting := *s
+	converting.url = strings.Replace(s.url, validatePath, convertPath, 1)
+	converting.good = []byte(`"Success"`)
+	return &converting
 }
 
 // posted measures one turn of reviews.
@@ -81,7 +97,7 @@ func (s *server) postAll(ctx context.Context, review []byte) error {
 
 func (s *server) post(ctx context.Context, review []byte) error {
 	answer, err := s.answer(ctx, review)
-	if err == nil && !bytes.Contains(answer, []byte(`"allowed":true`)) {
+	if err == nil && !bytes.Contains(answer, s.good) {
 		err = fmt.Errorf("got %s", answer)
 	}
 	return err
