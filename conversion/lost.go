@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
@@ -27,6 +29,7 @@ func ConvertForGood(raw []byte) (hub []byte, lost []Loss, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	written, from := object.rawSpec(), object.gvk()
 	if err := object.convert(v1.GroupVersion); err != nil {
 		return nil, nil, err
 	}
@@ -37,8 +40,40 @@ func ConvertForGood(raw []byte) (hub []byte, lost []Loss, err error) {
 		if value, ok := losses.set[text].(jsontext.Value); ok && value.Kind() == jsontext.KindNull {
 			continue
 		}
+		if says, err := saysSomething(from, written, parsePointer(text)); err != nil || says {
+			if err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
 		field := strings.Join(append([]string{"spec"}, parsePointer(text)...), ".")
 		lost = append(lost, Loss{field, encodeTree(losses.set[text])})
 	}
 	return object.appendTo(nil), lost, nil
+}
+
+// saysSomething reports whether v1 would be another without a value of the spec:
+// then it says the value, if in another place, as that of a field which upstream
+// has under two names.
+func saysSomething(from schema.GroupVersionKind, written []byte, at pointer) (bool, error) {
+	spoke := kinds[from.GroupKind()].spokes[from.Version]
+	if spoke == nil {
+		return false, nil
+	}
+	spec, err := parseTree(written)
+	if err != nil {
+		return false, err
+	}
+	with, err := spoke.convertTree(spec, true)
+	if err != nil {
+		return false, err
+	}
+	without := cloneTree(spec)
+	if !remove(without, at) {
+		return false, nil
+	}
+	if without, err = spoke.convertTree(without, true); err != nil {
+		return false, err
+	}
+	return !equalTrees(with, without), nil
 }

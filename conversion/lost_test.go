@@ -11,11 +11,13 @@ func TestConvertForGoodTellsWhatIsLost(t *testing.T) {
 		spec string
 		want map[string]string
 	}{
-		"nothing":         {`{"jaxReplicaSpecs":{"Worker":{"replicas":2}}}`, nil},
-		"two frameworks":  {`{"jaxReplicaSpecs":{"Worker":{"replicas":2}},"xgbReplicaSpecs":{"Master":{"replicas":1}}}`, map[string]string{"spec.jaxReplicaSpecs": `{"Worker":{"replicas":2}}`}},
-		"twin fields":     {`{"nprocPerNode":"2","elasticPolicy":{"nProcPerNode":4},"pytorchReplicaSpecs":{"Worker":{}}}`, map[string]string{"spec.elasticPolicy.nProcPerNode": `4`}},
-		"a null":          {`{"pytorchReplicaSpecs":{"Worker":null},"runPolicy":null}`, nil},
-		"what came later": {`{"cleanPodPolicy":"All","runPolicy":{"cleanPodPolicy":"None"},"tfReplicaSpecs":{"Worker":{}}}`, map[string]string{"spec.cleanPodPolicy": `"All"`}},
+		"nothing":               {`{"jaxReplicaSpecs":{"Worker":{"replicas":2}}}`, nil},
+		"two frameworks":        {`{"jaxReplicaSpecs":{"Worker":{"replicas":2}},"xgbReplicaSpecs":{"Master":{"replicas":1}}}`, map[string]string{"spec.jaxReplicaSpecs": `{"Worker":{"replicas":2}}`}},
+		"twin fields":           {`{"nprocPerNode":"2","elasticPolicy":{"nProcPerNode":4},"pytorchReplicaSpecs":{"Worker":{}}}`, map[string]string{"spec.elasticPolicy.nProcPerNode": `4`}},
+		"a field's older place": {`{"cleanPodPolicy":"All","mpiReplicaSpecs":{"Worker":{}}}`, nil},
+		"a field's older name":  {`{"elasticPolicy":{"nProcPerNode":4},"pytorchReplicaSpecs":{"Worker":{}}}`, nil},
+		"a null":                {`{"pytorchReplicaSpecs":{"Worker":null},"runPolicy":null}`, nil},
+		"what came later":       {`{"cleanPodPolicy":"All","runPolicy":{"cleanPodPolicy":"None"},"tfReplicaSpecs":{"Worker":{}}}`, map[string]string{"spec.cleanPodPolicy": `"All"`}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -281,7 +281,18 @@ func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied
 	if old != nil {
 		k.defaults(old)
 	}
-	return append(validation.WithoutExcuse(errs), k.validate(old, object)...), nil
+	invariants := k.validate(old, object)
+	return append(unsaidBy(invariants, validation.WithoutExcuse(errs)), invariants...), nil
+}
+
+// unsaidBy leaves out what the schema finds wrong with a value of which an
+// invariant says more: not only that it is invalid but what to write.
+func unsaidBy(invariants, errs field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		return err.Type == field.ErrorTypeInvalid && slices.ContainsFunc(invariants, func(invariant *field.Error) bool {
+			return invariant.Field == err.Field && invariant.Type == field.ErrorTypeInvalid
+		})
+	})
 }
 
 func (k *typed[T]) decode(raw, oldRaw []byte) (object, old *T, err error) {

@@ -10,12 +10,16 @@ import (
 
 // foldRoleNames writes known role names in the framework's own case, as the
 // Training Operator does: master and MASTER become Master.
-func foldRoleNames(spec *v1.TrainingJobSpec) {
+// It gives the names as they were written.
+func foldRoleNames(spec *v1.TrainingJobSpec) []v1.RoleName {
+	written := make([]v1.RoleName, len(spec.Roles))
 	for i := range spec.Roles {
+		written[i] = spec.Roles[i].Name
 		if canonical, known := spec.Framework.CanonicalRole(spec.Roles[i].Name); known {
 			spec.Roles[i].Name = canonical
 		}
 	}
+	return written
 }
 
 func defaultRole(spec *v1.TrainingJobSpec, role *v1.Role) {
@@ -27,20 +31,22 @@ func defaultRole(spec *v1.TrainingJobSpec, role *v1.Role) {
 // dropTwins keeps the first of several equal roles of one name. Client-side
 // apply of a manifest that says `master` adds that key again beside the stored
 // `Master`; both are the same role, and the write must change nothing. Roles
-// of one name that differ stay for validation to name.
-func dropTwins(spec *v1.TrainingJobSpec) {
+// of one name that differ stay for validation to name, as they were written:
+// the API server would say of two of one name only that they are.
+func dropTwins(spec *v1.TrainingJobSpec, written []v1.RoleName) {
 	kept := make([]v1.Role, 0, len(spec.Roles))
-	for _, role := range spec.Roles {
-		isTwin := func(elder v1.Role) bool {
-			return elder.Name == role.Name && equality.Semantic.DeepEqual(elder, role)
+	for i, role := range spec.Roles {
+		sameName := func(elder v1.Role) bool { return elder.Name == role.Name }
+		isTwin := func(elder v1.Role) bool { return sameName(elder) && equality.Semantic.DeepEqual(elder, role) }
+		if slices.ContainsFunc(kept, isTwin) {
+			continue
 		}
-		if !slices.ContainsFunc(kept, isTwin) {
-			kept = append(kept, role)
+		if slices.ContainsFunc(kept, sameName) {
+			role.Name = written[i]
 		}
+		kept = append(kept, role)
 	}
-	if len(kept) < len(spec.Roles) {
-		spec.Roles = kept
-	}
+	spec.Roles = kept
 }
 
 // defaultElastic fills the bounds and the wanted number of workers.

@@ -51,12 +51,14 @@ func DefaultTrainingJob(job *v1.TrainingJob) {
 	}
 	spec := &job.Spec
 	defaultRunPolicy(spec)
-	foldRoleNames(spec)
+	written := foldRoleNames(spec)
 	defaultElastic(spec)
 	for i := range spec.Roles {
 		defaultRole(spec, &spec.Roles[i])
 	}
-	dropTwins(spec)
+	if len(written) > 1 {
+		dropTwins(spec, written)
+	}
 	defaultFrameworkBlock(spec)
 }
 

@@ -163,7 +163,7 @@ runPolicy: {suspend: false, cleanPodPolicy: None}
 mpi: {slotsPerWorker: 1, implementation: OpenMPI, sshAuthMountPath: /root/.ssh, launcherCreation: WaitForWorkersReady, launcher: LauncherOnly}
 roles:
 - {name: Launcher, replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: mpi, image: a}]}}}
-- {name: Launcher, replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: mpi, image: b}]}}}
+- {name: launcher, replicas: 1, restartPolicy: OnFailure, template: {spec: {containers: [{name: mpi, image: b}]}}}
 `,
 		},
 		"an unknown framework is left alone": {

@@ -140,17 +140,17 @@ func validateElastic(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList
 // without effect; MPI finds its hosts anew with Horovod.
 func inelastic(spec *v1.TrainingJobSpec) string {
 	if spec.Framework == v1.FrameworkXGBoost {
-		return "an XGBoost job fixes its workers at the start: remove elastic"
+		return "an XGBoost job fixes its workers at the start: remove this block"
 	}
 	if spec.Framework == v1.FrameworkTensorFlow && (spec.TensorFlow == nil || spec.TensorFlow.Workers != v1.WorkersDynamic) {
-		return "a TensorFlow job fixes its workers at the start: set tensorflow.workers to Dynamic or remove elastic"
+		return "a TensorFlow job fixes its workers at the start: set tensorflow.workers to Dynamic, which is enableDynamicWorker in v1alpha1, or remove this block"
 	}
 	for i := range spec.Roles {
 		if spec.Roles[i].Name == v1.RoleWorker {
 			return ""
 		}
 	}
-	return "only role Worker is elastic, and the job has none: add it or remove elastic"
+	return "only role Worker is elastic, and the job has none: add it or remove this block"
 }
 
 func validateElasticReplicas(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {

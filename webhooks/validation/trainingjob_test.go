@@ -148,7 +148,7 @@ func TestValidateTrainingJob(t *testing.T) {
 		},
 		"one role twice": {
 			job: `spec: {framework: PyTorch, roles: [{name: Worker, ` + torch + `}, {name: worker, replicas: 2, ` + torch + `}]}`,
-			want: []string{`spec.roles[1].name: Duplicate value: "Worker": stands twice, ` +
+			want: []string{`spec.roles[1].name: Duplicate value: "worker": stands twice, ` +
 				`as names that differ only in case are one: both make pods of the same names; join the two under Worker`},
 		},
 		"a chief beside a master": {
@@ -257,12 +257,12 @@ func TestValidateTrainingJob(t *testing.T) {
 		},
 		"elastic without workers": {
 			job:  `spec: {framework: PyTorch, elastic: {}, roles: [{name: Master, ` + torch + `}]}`,
-			want: []string{`spec.elastic: Forbidden: only role Worker is elastic, and the job has none: add it or remove elastic`},
+			want: []string{`spec.elastic: Forbidden: only role Worker is elastic, and the job has none: add it or remove this block`},
 		},
 		"elastic TensorFlow with fixed workers": {
 			job: `spec: {framework: TensorFlow, elastic: {}, roles: [{name: Worker, ` + tensor + `}]}`,
 			want: []string{`spec.elastic: Forbidden: a TensorFlow job fixes its workers at the start: ` +
-				`set tensorflow.workers to Dynamic or remove elastic`},
+				`set tensorflow.workers to Dynamic, which is enableDynamicWorker in v1alpha1, or remove this block`},
 		},
 	}
 	for name, tc := range tests {
