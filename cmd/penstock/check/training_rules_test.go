@@ -162,7 +162,7 @@ var trainingRules = map[string]struct {
 	},
 	"two roles that differ in case": {
 		kind: "JAXJob", spec: `{jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}, worker: {replicas: 2, template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
-		field: "spec.jaxReplicaSpecs.Worker", hub: "spec.roles[1]",
+		field: "spec.jaxReplicaSpecs.worker", hub: "spec.roles[1].name",
 	},
 	"a gang larger than the job": {
 		kind: "JAXJob", spec: `{runPolicy: {schedulingPolicy: {minAvailable: 9}}, jaxReplicaSpecs: {Worker: {template: {spec: {containers: [{name: jax, image: a}]}}}}}`,
