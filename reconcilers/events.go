@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/penstock-dev/penstock/reconcilers/plan"
 )
@@ -19,7 +20,11 @@ func (p *pass[T, S]) emit(events ...plan.Event) {
 }
 
 func (l *loop[T, S]) emitFor(object T, e plan.Event) {
-	l.recorder.Eventf(object, nil, e.Type, e.Reason, e.Action, "%s", truncate(e.Message, maxNote))
+	var related runtime.Object
+	if e.Related != nil {
+		related = e.Related
+	}
+	l.recorder.Eventf(object, related, e.Type, e.Reason, e.Action, "%s", truncate(e.Message, maxNote))
 }
 
 func handedOver(manager string) plan.Event {

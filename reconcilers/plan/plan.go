@@ -174,6 +174,9 @@ type Event struct {
 	Action string
 	// Message for people.
 	Message string
+	// Related is what else the event is about; nil for nothing. Events that differ
+	// in it are not folded into one.
+	Related Object
 }
 
 // Sooner returns the earlier of two delays, in which 0 means never.

@@ -19,6 +19,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/reconcilers/gangs"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
+	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
 // Plan decides what a Ray cluster needs, given its children and the time. The
@@ -59,6 +60,8 @@ type planner struct {
 	result plan.Result[v1.RayClusterStatus]
 	// deleting holds what the result deletes.
 	deleting map[types.UID]bool
+	// ended are the pods that are replaced since they have ended.
+	ended []pods.Replaced
 	// upgrading says that pods of an older template are being replaced.
 	upgrading bool
 	// gang is how the pods are placed all together; nil where they are not.

@@ -42,6 +42,9 @@ func (p *planner) planPods() {
 		p.shrink(g)
 		p.upgradeGroup(g)
 	}
+	if len(p.ended) > 0 {
+		p.event(pods.ReplacedEvent(p.ended))
+	}
 	if p.gang.Awaited() {
 		return
 	}
@@ -51,7 +54,7 @@ func (p *planner) planPods() {
 		p.grow(g)
 	}
 	if n := len(p.result.Create); n > 0 {
-		p.event(podsCreated(n))
+		p.event(pods.CreatedEvent(n))
 	}
 }
 
@@ -128,7 +131,7 @@ func (p *planner) countReplacement(u *unit) {
 	status := p.roleStatus(u.role.Name)
 	for i, pod := range u.members {
 		if c := u.conditions[i]; c.State == pods.Failed || c.State == pods.Succeeded {
-			p.event(podReplaced(pod, c))
+			p.ended = append(p.ended, pods.Replaced{Pod: pod, Condition: c})
 			if !c.Lost {
 				status.Restarts = new(ptr.Deref(status.Restarts, 0) + 1)
 			}

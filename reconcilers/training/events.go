@@ -11,21 +11,6 @@ import (
 
 func (p *planner) event(e plan.Event) { p.result.Events = append(p.result.Events, e) }
 
-func podsCreated(n int) plan.Event {
-	return plan.Event{
-		Type: corev1.EventTypeNormal, Reason: "PodsCreated", Action: "CreatePods",
-		Message: fmt.Sprintf("Created %d pods", n),
-	}
-}
-
-func podReplaced(m *member) plan.Event {
-	message := fmt.Sprintf("Pod %s %s; a new one takes its place", m.pod.Name, m.ending())
-	if m.Lost {
-		message = fmt.Sprintf("Pod %s was lost with its node; a new one takes its place, which is not counted as a restart", m.pod.Name)
-	}
-	return plan.Event{Type: corev1.EventTypeWarning, Reason: "PodReplaced", Action: "ReplacePod", Message: message}
-}
-
 func gangRestarted(cause *gangCause) plan.Event {
 	name, what := cause.member.role.Name, "was deleted"
 	switch {

@@ -67,7 +67,7 @@ func TestGangRestart(t *testing.T) {
 					want: outcome{Phase: v1.PhaseRestarting, Deleted: both, Restarts: 1, Ready: "0/2"}, attempt: 1},
 				{after: time.Minute, pods: []*corev1.Pod{worker(0, 1, running), worker(1, 1, fixtures.Failed(137))},
 					want: outcome{Phase: v1.PhaseFailed, Reason: v1.TrainingJobBackoffLimitExceededReason, Restarts: 1, Ready: "1/2",
-						Message: "pod a-worker-1 ended with exit code 137 (OOMKilled) after 1 restarts of the job; backoffLimit is 1"}, attempt: 1},
+						Message: "pod a-worker-1 ended with exit code 137 (OOMKilled) after 1 restart of the job; backoffLimit is 1"}, attempt: 1},
 			},
 		},
 		"a permanent exit code fails the job": {

@@ -3,7 +3,6 @@ package training
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -157,20 +156,7 @@ func (m *member) failedForGood() bool {
 func (m *member) replaced() bool { return m.State == pods.Failed && !m.failedForGood() }
 
 // ending says in words how the pod's main container ended.
-func (m *member) ending() string { return endingOf(m.Exit, m.pod) }
-
-func endingOf(exit *corev1.ContainerStateTerminated, pod *corev1.Pod) string {
-	switch {
-	case exit != nil && exit.Reason != "" && exit.Reason != "Error":
-		return fmt.Sprintf("ended with exit code %d (%s)", exit.ExitCode, exit.Reason)
-	case exit != nil:
-		return fmt.Sprintf("ended with exit code %d", exit.ExitCode)
-	case pod.Status.Reason != "":
-		return fmt.Sprintf("failed (%s)", pod.Status.Reason)
-	default:
-		return "failed without an exit code"
-	}
-}
+func (m *member) ending() string { return pods.Ending(m.Exit, m.pod) }
 
 // done says whether the pods of a role have done their work: all of them, or of
 // an elastic role all that ever started, and at least its minimum.

@@ -20,6 +20,7 @@ func (p *planner) planPods() {
 		return
 	}
 	created := 0
+	var replaced []pods.Replaced
 	for _, crew := range p.census.crews {
 		for _, m := range crew.members {
 			switch {
@@ -30,7 +31,7 @@ func (p *planner) planPods() {
 			case m.replaced() && p.now.Time.Before(p.replaceAt(m)):
 				p.wakeAt(p.replaceAt(m))
 			case m.replaced():
-				p.event(podReplaced(m))
+				replaced = append(replaced, pods.Replaced{Pod: m.pod, Condition: m.Condition})
 				p.countReplacement(m)
 				p.remove(m.pod, "replaced by a new pod")
 			}
@@ -42,8 +43,11 @@ func (p *planner) planPods() {
 	for _, pod := range p.census.strays {
 		p.remove(pod, "belongs to no role")
 	}
+	if len(replaced) > 0 {
+		p.event(pods.ReplacedEvent(replaced))
+	}
 	if created > 0 {
-		p.event(podsCreated(created))
+		p.event(pods.CreatedEvent(created))
 	}
 }
 

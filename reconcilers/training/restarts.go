@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/plan"
 	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
@@ -27,7 +28,9 @@ import (
 // when pods that have failed, or whose container the kubelet is about to
 // restart, would take the number beyond N; or when the kubelet was faster and
 // it is beyond N already. A failure that ends the job is not a restart: with
-// new pods the count stops at N exactly.
+// new pods the count stops at N exactly, or below it where more pods fail at
+// once than restarts are left: each needs one of its own, and starting some of
+// them would leave a job that can never be whole again.
 
 // countRestartsInPlace adds what the kubelet restarted since the last time.
 func (p *planner) countRestartsInPlace() {
@@ -81,8 +84,9 @@ func (p *planner) backoffLimitExceeded() *verdict {
 		for _, m := range crew.members {
 			switch {
 			case p.needsRestart(m):
-				needed++
-				worst = m
+				if needed++; needed == 1 {
+					worst = m
+				}
 			case needed == 0 && m.Restarts > 0 && (worst == nil || m.Restarts > worst.Restarts):
 				worst = m
 			}
@@ -95,7 +99,14 @@ func (p *planner) backoffLimitExceeded() *verdict {
 	if done+needed <= *limit {
 		return nil
 	}
-	message := fmt.Sprintf("after %d restarts of the job; backoffLimit is %d", done, *limit)
+	message := fmt.Sprintf("after %s of the job; backoffLimit is %d", plan.Count(done, "restart"), *limit)
+	if left := *limit - done; needed > 1 && left >= 0 {
+		// Pods that fail together need a restart each. Those that are left are not
+		// given to some of them: the others would never come.
+		return failure(v1.TrainingJobBackoffLimitExceededReason, fmt.Sprintf(
+			"%d pods have failed and need a restart each, and of the %d that backoffLimit allows %d are left: pod %s %s, and so on; "+
+				"with runPolicy.restart Gang one restart is for all pods", needed, *limit, left, worst.pod.Name, worst.ending()))
+	}
 	if worst != nil {
 		message = fmt.Sprintf("pod %s %s %s", worst.pod.Name, worst.ending(), message)
 	}

@@ -136,6 +136,47 @@ func TestBackoffLimit(t *testing.T) {
 	}
 }
 
+// Pods that fail together need a restart each.
+func TestBackoffLimitOfManyPods(t *testing.T) {
+	const prefix = v1.TrainingJobBackoffLimitExceededReason + ": "
+	tests := map[string]struct {
+		failed, done, limit int32
+		mods                []fixtures.JobMod
+		want                string
+	}{
+		"as many as are left": {failed: 5, done: 1, limit: 6},
+		"more than are left": {failed: 8, limit: 6,
+			want: prefix + "8 pods have failed and need a restart each, and of the 6 that backoffLimit allows 6 are left: " +
+				"pod a-worker-0 ended with exit code 137 (OOMKilled), and so on; with runPolicy.restart Gang one restart is for all pods"},
+		"after one restart": {failed: 7, done: 1, limit: 6,
+			want: prefix + "7 pods have failed and need a restart each, and of the 6 that backoffLimit allows 5 are left: " +
+				"pod a-worker-0 ended with exit code 137 (OOMKilled), and so on; with runPolicy.restart Gang one restart is for all pods"},
+		"none is left": {failed: 2, done: 6, limit: 6,
+			want: prefix + "2 pods have failed and need a restart each, and of the 6 that backoffLimit allows 0 are left: " +
+				"pod a-worker-0 ended with exit code 137 (OOMKilled), and so on; with runPolicy.restart Gang one restart is for all pods"},
+		"one pod":             {failed: 1, done: 1, limit: 1, want: prefix + "pod a-worker-0 ended with exit code 137 (OOMKilled) after 1 restart of the job; backoffLimit is 1"},
+		"all for one restart": {failed: 8, done: 5, limit: 6, mods: []fixtures.JobMod{fixtures.GangRestart()}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			job := started(fixtures.TrainingJob("a", append([]fixtures.JobMod{
+				fixtures.Workers(8), fixtures.Restart(v1.RestartExitCode), fixtures.BackoffLimit(tc.limit)}, tc.mods...)...))
+			job.Status.Roles[0].Restarts = new(tc.done)
+			var failed []*corev1.Pod
+			for i := range tc.failed {
+				failed = append(failed, fixtures.Pod(fmt.Sprintf("a-worker-%d", i), fixtures.Failed(137)))
+			}
+			got := ""
+			if o := outcomeOf(Plan(job, somePods(failed...), later)); o.Reason != "" {
+				got = o.Reason + ": " + o.Message
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("failure mismatch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestObservedRestartsArePruned(t *testing.T) {
 	job := started(fixtures.TrainingJob("a", fixtures.Workers(1)))
 	result := follow(t, job,

@@ -153,7 +153,7 @@ var _ = Describe("a job of each framework", func() {
 		ns := newNamespace(ctx)
 		submit(ctx, ns, "gang", fixtures.Framework(v1.FrameworkJAX), fixtures.GangRestart(), fixtures.Restart(v1.RestartOnFailure),
 			fixtures.BackoffLimit(1), exits("1"))
-		job := eventuallyJob(ctx, ns, "gang", failedFor(v1.TrainingJobBackoffLimitExceededReason, ContainSubstring("after 1 restarts")))
+		job := eventuallyJob(ctx, ns, "gang", failedFor(v1.TrainingJobBackoffLimitExceededReason, ContainSubstring("after 1 restart of")))
 		Expect(job).To(restarted(1))
 		Expect(job.Status.Attempt).To(HaveValue(BeEquivalentTo(1)))
 		for name, pod := range now(ctx, pods(ns, "gang")) {
