@@ -1,11 +1,9 @@
 package gangs
 
 import (
-	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
@@ -169,45 +167,6 @@ func (g *Gang) Join(role v1.RoleName, pod *corev1.Pod) {
 func (g *Gang) Keeps(topology *v1.Topology) bool {
 	return g != nil && g.Observed != nil && topology != nil && topology.Required != "" &&
 		g.Scheduler.keeps(g.Observed, topology.Required)
-}
-
-// Report says how far a gang is placed: the status, reason and message of its
-// condition. The workload is as it is when planning has ended.
-func Report(w Workload, gang *Gang, ungrouped bool) (metav1.ConditionStatus, string, string) {
-	switch {
-	case ungrouped:
-		return metav1.ConditionFalse, v1.GangUngroupedReason,
-			"the pods are of no pod group, and were placed one by one: they were made before a gang scheduler was there, " +
-				"or the API server does not know schedulingGroup (feature gate GenericWorkload); suspend and resume to make them anew"
-	case gang == nil:
-		return metav1.ConditionFalse, v1.GangUnsupportedReason, noScheduler(w.Gang.Scheduler)
-	}
-	gang.Crews = w.Crews
-	placed, wanted, least := gang.placed(), gang.total(), gang.AtOnce()
-	message := fmt.Sprintf("%d of %d pods are placed; %s places them when it can place %d", placed, wanted, gang.Scheduler.Title(), least)
-	if name := w.Gang.QueueName; name != "" && !gang.Scheduler.queues() {
-		message += fmt.Sprintf("; it has no queues, so queueName %s means nothing", name)
-	}
-	if placed >= least {
-		return metav1.ConditionTrue, v1.GangScheduledReason, message
-	}
-	if gang.Observed != nil {
-		if says := gang.Scheduler.says(gang.Observed); says != "" {
-			message += ": " + says
-		}
-	}
-	return metav1.ConditionFalse, v1.GangPendingReason, message
-}
-
-func noScheduler(name string) string {
-	const place = ", so the pods are placed one by one: "
-	switch name {
-	case VolcanoName:
-		return "Volcano is not there (no PodGroup of scheduling.volcano.sh/v1beta1)" + place + "install it, or leave out gang.scheduler"
-	default:
-		return "no gang scheduler is there" + place + "turn on PodGroups in Kubernetes (feature gate GenericWorkload and " +
-			"scheduling.k8s.io/v1beta1), or install scheduler-plugins or Volcano"
-	}
 }
 
 // domain is the key of the label whose value all pods of the gang must share: its own, or that of

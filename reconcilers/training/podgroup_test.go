@@ -279,6 +279,16 @@ func TestGangCondition(t *testing.T) {
 		MinCount int32
 	}
 	const title = "; kube-scheduler places them when it can place 3"
+	named := func(name string) func(*v1.Gang) { return func(g *v1.Gang) { g.Scheduler = name } }
+	ofScheduler := func(name string) fixtures.JobMod {
+		return func(job *v1.TrainingJob) {
+			for i := range job.Spec.Roles {
+				if job.Spec.Roles[i].Name == v1.RoleWorker {
+					job.Spec.Roles[i].Template.Spec.SchedulerName = name
+				}
+			}
+		}
+	}
 	tests := map[string]struct {
 		mods     []fixtures.JobMod
 		children []plan.Object
@@ -300,9 +310,26 @@ func TestGangCondition(t *testing.T) {
 		"and says three again once all are placed": {mods: []fixtures.JobMod{fixtures.Restart(v1.RestartExitCode)},
 			children: []plan.Object{group(), worker(0, grouped, onNode, fixtures.Succeeded()), worker(1, grouped, onNode, fixtures.Running()), worker(2, grouped, onNode)},
 			want:     want{"True", v1.GangScheduledReason, "3 of 3 pods are placed" + title, 0, 3}},
-		"no scheduler is there": {unserved: true, want: want{"False", v1.GangUnsupportedReason, "install scheduler-plugins or Volcano", 3, 0}},
+		"no scheduler is there": {unserved: true, want: want{"False", v1.GangUnsupportedReason, "no gang scheduler is there, so the pods are placed one by one: turn on PodGroups in Kubernetes " +
+			"(feature gate GenericWorkload and scheduling.k8s.io/v1beta1), or install scheduler-plugins or Volcano", 3, 0}},
+		"nor is anything known of the one that is named": {unserved: true, mods: []fixtures.JobMod{gangOf(named("nobody"))},
+			want: want{"False", v1.GangUnsupportedReason, "no gang scheduler is there, and the pods wait for scheduler nobody, " +
+				"of which nothing is known, and which places them one by one if it runs: turn on PodGroups", 3, 0}},
+		"nor of the one that only the pods name": {unserved: true, mods: []fixtures.JobMod{gangOf(), ofScheduler("own")},
+			want: want{"False", v1.GangUnsupportedReason, "no gang scheduler is there, and the pods wait for scheduler own, of which nothing is known", 3, 0}},
+		"some pods wait and others do not": {unserved: true, mods: []fixtures.JobMod{fixtures.Master(), gangOf(), ofScheduler("own")},
+			want: want{"False", v1.GangUnsupportedReason, "no gang scheduler is there: some pods are placed one by one, and others wait for scheduler own, of which nothing is known", 4, 0}},
+		"Kubernetes' own by its name": {unserved: true, mods: []fixtures.JobMod{gangOf(named("default-scheduler"))},
+			want: want{"False", v1.GangUnsupportedReason, "no gang scheduler is there, so the pods are placed one by one: ", 3, 0}},
+		"one of which nothing is known may never come": {mods: []fixtures.JobMod{gangOf(named("nobody"))}, children: []plan.Object{group()},
+			want: want{"False", v1.GangPendingReason, "0 of 3 pods are placed; scheduler nobody is to place them, by a pod group of kube-scheduler, when it can place 3; " +
+				"the pods wait for scheduler nobody, and nothing is known of whether it runs", 3, 3}},
+		"and runs if it tells something": {mods: []fixtures.JobMod{gangOf(named("second"))}, children: []plan.Object{group(unschedulable), worker(0, grouped), worker(1, grouped), worker(2, grouped)},
+			want: want{"False", v1.GangPendingReason, "by a pod group of kube-scheduler, when it can place 3: 0/4 nodes are available", 0, 3}},
+		"or has placed a pod": {mods: []fixtures.JobMod{gangOf(named("second"))}, children: []plan.Object{group(), worker(0, grouped, onNode), worker(1, grouped, onNode), worker(2, grouped, onNode)},
+			want: want{"True", v1.GangScheduledReason, "3 of 3 pods are placed; scheduler second is to place them, by a pod group of kube-scheduler, when it can place 3", 0, 3}},
 		"one that is named is not there": {mods: []fixtures.JobMod{gangOf(func(g *v1.Gang) { g.Scheduler = "volcano" })},
-			want: want{"False", v1.GangUnsupportedReason, "Volcano is not there", 3, 0}},
+			want: want{"False", v1.GangUnsupportedReason, "Volcano is not there (no PodGroup of scheduling.volcano.sh/v1beta1), and the pods wait for scheduler volcano: install it, or leave out gang.scheduler", 3, 0}},
 		"pods that came before it stay alone": {children: []plan.Object{worker(0, onNode), worker(1)},
 			want: want{"False", v1.GangUngroupedReason, "the pods are of no pod group", 1, 0}},
 		"a queue that means nothing": {mods: []fixtures.JobMod{gangOf(func(g *v1.Gang) { g.QueueName = "q" })},
