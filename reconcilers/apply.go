@@ -54,10 +54,14 @@ func (p *pass[T, S]) generate(ctx context.Context, generated plan.Generated) (*f
 }
 
 // settle sorts the errors of making a child: those that stand become the fault
-// of the pass, the rest is returned and backs off.
+// of the pass, the rest is returned and backs off. Of a fault that the status
+// does not tell of yet an event tells, once.
 func (p *pass[T, S]) settle(f *fault, err error) error {
 	if f != nil && p.fault == nil {
 		p.fault = f
+		if !f.silent && !p.isTold(f) {
+			p.emit(childRefused(f.reason, f.message))
+		}
 	}
 	return err
 }
@@ -171,11 +175,9 @@ func (p *pass[T, S]) refusal(kind string, err error) (*fault, error) {
 		// Everything goes with the namespace; there is nobody to tell.
 		return &fault{silent: true, retry: p.period}, nil
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
-		p.emit(childRefused(err.Error()))
 		return rejected(kind, err), nil
 	case apierrors.IsForbidden(err):
 		// A quota or a policy: both may change, so it is tried again.
-		p.emit(childRefused(err.Error()))
 		return forbidden(kind, err), nil
 	}
 	return nil, wrap("make", kind, err)

@@ -34,8 +34,8 @@ func handedOver(manager string) plan.Event {
 	}
 }
 
-func childRefused(message string) plan.Event {
-	return plan.Event{Type: corev1.EventTypeWarning, Reason: "ChildRefused", Action: "CreateChild", Message: message}
+func childRefused(reason, message string) plan.Event {
+	return plan.Event{Type: corev1.EventTypeWarning, Reason: reason, Action: "CreateChild", Message: message}
 }
 
 func truncate(text string, limit int) string {

@@ -127,10 +127,29 @@ func (p *pass[T, S]) reportFault(status *S) {
 	case current == nil || current.Status != metav1.ConditionTrue || !isOurs(current.Reason):
 		return
 	default:
+		if p.kind.Finished(status) {
+			// It was so when the object finished, and nobody mended it: nothing is
+			// made any more.
+			return
+		}
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1.ValidReason
 		condition.Message = "the fault is mended"
+		if current.Reason != v1.InvalidSpecReason && p.makesNothing() {
+			condition.Message = "nothing has to be made"
+		}
 	}
 	meta.SetStatusCondition(conditions, condition)
+}
+
+// makesNothing says whether nothing was to be made, so that nothing could fail.
+func (p *pass[T, S]) makesNothing() bool {
+	return len(p.result.Apply)+len(p.result.Generate)+len(p.result.Create) == 0
+}
+
+// isTold says whether the object's status has told of a fault already.
+func (p *pass[T, S]) isTold(f *fault) bool {
+	told := meta.FindStatusCondition(*p.kind.Common(p.kind.Status(p.object)).Conditions, v1.InvalidCondition)
+	return told != nil && told.Status == metav1.ConditionTrue && told.Reason == f.reason && told.Message == truncate(f.message, maxMessage)
 }
 
 // isOurs says whether a reason is one that the loop gives, and not a kind.
