@@ -39,25 +39,30 @@ func RayClusterSpecToHub(src *v1alpha1.RayClusterSpec, dst *v1.RayClusterSpec) {
 // rayRolesToHub lists the head first, which has one pod in every version, and
 // the groups after it in their order.
 func rayRolesToHub(src *v1alpha1.RayClusterSpec) []v1.RayRole {
-	var roles []v1.RayRole
+	if src.HeadGroupSpec == nil && src.WorkerGroupSpecs == nil {
+		return nil
+	}
+	roles := make([]v1.RayRole, 0, 1+len(src.WorkerGroupSpecs))
 	if head := src.HeadGroupSpec; head != nil {
 		one := int32(1)
-		roles = append(roles, v1.RayRole{
-			Role: v1.Role{Name: v1.RoleHead, Replicas: &one, Template: head.Template},
-			Ray:  rayNodeToHub(head.RayStartParams, head.Resources, head.Labels),
-		})
+		role := grown(&roles)
+		role.Name, role.Replicas, role.Template = v1.RoleHead, &one, head.Template
+		role.Ray = rayNodeToHub(head.RayStartParams, head.Resources, head.Labels)
 	}
 	for i := range src.WorkerGroupSpecs {
-		group := &src.WorkerGroupSpecs[i]
-		roles = append(roles, v1.RayRole{
-			Role:    v1.Role{Name: v1.RoleName(group.GroupName), Replicas: group.Replicas, Template: group.Template},
-			Scaling: rayScalingToHub(group),
-			Hosts:   group.NumOfHosts,
-			Suspend: group.Suspend,
-			Ray:     rayNodeToHub(group.RayStartParams, group.Resources, group.Labels),
-		})
+		group, role := &src.WorkerGroupSpecs[i], grown(&roles)
+		role.Name, role.Replicas, role.Template = v1.RoleName(group.GroupName), group.Replicas, group.Template
+		role.Scaling, role.Hosts, role.Suspend = rayScalingToHub(group), group.NumOfHosts, group.Suspend
+		role.Ray = rayNodeToHub(group.RayStartParams, group.Resources, group.Labels)
 	}
 	return roles
+}
+
+// grown adds an empty item to a list that has room for it, and gives it to be
+// filled in place: roles hold templates by value, which appending would copy.
+func grown[T any](list *[]T) *T {
+	*list = (*list)[:len(*list)+1]
+	return &(*list)[len(*list)-1]
 }
 
 func rayScalingToHub(group *v1alpha1.WorkerGroupSpec) *v1.RayScaling {
@@ -206,16 +211,13 @@ func rayRolesFromHub(roles []v1.RayRole, dst *v1alpha1.RayClusterSpec) {
 			}
 			continue
 		}
-		group := v1alpha1.WorkerGroupSpec{
-			GroupName:      string(role.Name),
-			Replicas:       role.Replicas,
-			NumOfHosts:     role.Hosts,
-			Suspend:        role.Suspend,
-			Template:       role.Template,
-			RayStartParams: node.StartParams,
-			Resources:      node.Resources,
-			Labels:         node.Labels,
+		if dst.WorkerGroupSpecs == nil {
+			dst.WorkerGroupSpecs = make([]v1alpha1.WorkerGroupSpec, 0, len(roles)-i)
 		}
+		group := grown(&dst.WorkerGroupSpecs)
+		group.GroupName, group.Replicas, group.Template = string(role.Name), role.Replicas, role.Template
+		group.NumOfHosts, group.Suspend = role.Hosts, role.Suspend
+		group.RayStartParams, group.Resources, group.Labels = node.StartParams, node.Resources, node.Labels
 		if scaling := role.Scaling; scaling != nil {
 			group.MinReplicas, group.MaxReplicas = scaling.MinReplicas, scaling.MaxReplicas
 			group.IdleTimeoutSeconds, group.Priority = scaling.IdleTimeoutSeconds, scaling.Priority
@@ -223,7 +225,6 @@ func rayRolesFromHub(roles []v1.RayRole, dst *v1alpha1.RayClusterSpec) {
 				group.ScaleStrategy = &v1alpha1.ScaleStrategy{WorkersToDelete: scaling.WorkersToDelete}
 			}
 		}
-		dst.WorkerGroupSpecs = append(dst.WorkerGroupSpecs, group)
 	}
 }
 
