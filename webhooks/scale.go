@@ -57,7 +57,7 @@ func (g *Gate) onParent(ctx context.Context, request *admissionv1.AdmissionReque
 }
 
 // errNotElastic refuses a count for a workload that has none to change.
-var errNotElastic = errors.New("is not set, so the number of pods is fixed while the job runs: suspend it, then set elastic or change the replicas of a role")
+var errNotElastic = errors.New("is not set, so there is no count to scale: set elastic, or change the replicas of a role, which takes a suspended job")
 
 // withReplicas gives an object with another count, or errNotElastic.
 func withReplicas(raw []byte, replicas int32) ([]byte, error) {

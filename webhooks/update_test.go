@@ -221,7 +221,7 @@ func TestScaleIsJudgedOnTheParent(t *testing.T) {
 			request:  scaleOf("fixed", "3"),
 			wantCode: http.StatusUnprocessableEntity,
 			want: []string{
-				"spec.elastic: is not set, so the number of pods is fixed while the job runs: suspend it, then set elastic or change the replicas of a role",
+				"spec.elastic: is not set, so there is no count to scale: set elastic, or change the replicas of a role, which takes a suspended job",
 			},
 		},
 		"a job that is gone is an error of the call": {

@@ -108,7 +108,7 @@ var _ = Describe("what is refused", func() {
 		mustKubectl(ctx, alphaJob("fixed"), "apply", "-n", ns, "-f", "-")
 		out, err := kubectl(ctx, "", "scale", "-n", ns, "tj/fixed", "--replicas=3")
 		Expect(err).To(HaveOccurred(), out)
-		Expect(out).To(ContainSubstring("spec.elastic: is not set, so the number of pods is fixed"))
+		Expect(out).To(ContainSubstring("spec.elastic: is not set, so there is no count to scale"))
 		spec := get(ctx, "v1", "TrainingJob", ns, "fixed").Object["spec"]
 		Expect(spec).NotTo(HaveKey("elastic"))
 	})

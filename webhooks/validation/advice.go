@@ -25,13 +25,14 @@ func AdviseTrainingJob(old, job *v1.TrainingJob) field.ErrorList {
 	path := field.NewPath("spec")
 	advice := adviseSpec(&job.Spec, path)
 	if old == nil {
-		return advice
+		return append(advice, adviseWorkers(nil, &job.Spec, path)...)
 	}
 	known := map[string]bool{}
 	for _, line := range adviseSpec(&old.Spec, path) {
 		known[line.Error()] = true
 	}
 	advice = slices.DeleteFunc(advice, func(line *field.Error) bool { return known[line.Error()] })
+	advice = append(advice, adviseWorkers(&old.Spec, &job.Spec, path)...)
 	if isFinished(old) && isSuspended(&job.Spec) && !isSuspended(&old.Spec) {
 		advice = append(advice, field.Forbidden(path.Child("runPolicy", "suspend"), "has no effect, as the job has finished"))
 	}
@@ -44,8 +45,11 @@ func adviseSpec(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
 		advice = append(advice, field.Forbidden(path.Child("runPolicy", "managedBy"),
 			"names the Training Operator, which runs no TrainingJob of penstock.dev, and Penstock leaves the job to it: nobody will run it; make it without managedBy"))
 	}
+	advice = append(advice, adviseManager(managedBy(spec), path.Child("runPolicy", "managedBy"))...)
+	advice = append(advice, adviseRestart(spec, path)...)
 	for i := range spec.Roles {
 		role, templatePath := &spec.Roles[i], path.Child("roles").Index(i).Child("template")
+		advice = append(advice, adviseTemplateMeta(&role.Template.ObjectMeta, templatePath.Child("metadata"))...)
 		for _, label := range slices.Sorted(maps.Keys(role.Template.Labels)) {
 			if isOwnLabel(label) && !(label == v1.ManagedByLabel && role.Template.Labels[label] == v1.ManagedByValue) {
 				advice = append(advice, field.Forbidden(templatePath.Child("metadata", "labels").Key(label),

@@ -39,12 +39,14 @@ func adviseRaySpec(spec *v1.RayClusterSpec) field.ErrorList {
 		advice = append(advice, field.Forbidden(path.Child("runPolicy", "managedBy"),
 			"names KubeRay's operator, which runs no RayCluster of penstock.dev, and Penstock leaves the cluster to it: nobody will run it; make it without managedBy"))
 	}
+	advice = append(advice, adviseManager(serviceManagedBy(spec.RunPolicy), path.Child("runPolicy", "managedBy"))...)
 	for i := range spec.Roles {
 		role, rolePath := &spec.Roles[i], path.Child("roles").Index(i)
 		if wanted := role.WantedReplicas(); role.Name != v1.RoleHead && role.Replicas != nil && *role.Replicas != wanted {
 			advice = append(advice, field.Forbidden(rolePath.Child("replicas"), fmt.Sprintf(
 				"is %d, out of the group's bounds: it has %d", *role.Replicas, wanted)))
 		}
+		advice = append(advice, adviseTemplateMeta(&role.Template.ObjectMeta, rolePath.Child("template", "metadata"))...)
 		for _, label := range slices.Sorted(maps.Keys(role.Template.Labels)) {
 			if isRayLabel(label) && !(label == v1.ManagedByLabel && role.Template.Labels[label] == v1.ManagedByValue) {
 				advice = append(advice, field.Forbidden(rolePath.Child("template", "metadata", "labels").Key(label),
