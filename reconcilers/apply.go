@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -75,6 +76,7 @@ func (p *pass[T, S]) apply(ctx context.Context, child runtime.ApplyConfiguration
 	}
 	gvk, key := wanted.GroupVersionKind(), client.ObjectKeyFromObject(wanted)
 	current := p.find(gvk, key.Name)
+	var fields map[string]any
 	switch {
 	case current == nil:
 		// The cache holds only what is ours. Applying would take over an
@@ -85,8 +87,11 @@ func (p *pass[T, S]) apply(ctx context.Context, child runtime.ApplyConfiguration
 	case current.GetDeletionTimestamp() != nil:
 		return nil, nil
 	default:
-		if same, err := covers(current, wanted); err != nil || same {
+		if fields, err = fieldsOf(current); err != nil {
 			return nil, err
+		}
+		if covers(fields, wanted) {
+			return p.prune(ctx, fields, wanted)
 		}
 	}
 	log.FromContext(ctx).V(1).Info("Applying child", gvk.Kind, klog.KRef(key.Namespace, key.Name))
@@ -96,6 +101,25 @@ func (p *pass[T, S]) apply(ctx context.Context, child runtime.ApplyConfiguration
 	}
 	if current == nil {
 		p.expectations.expectCreated(p.key(), wanted.GetUID(), p.clock.Now())
+		return nil, nil
+	}
+	return p.prune(ctx, fields, wanted)
+}
+
+// prune takes from a child what others have added where it changes the meaning
+// of what is ours.
+func (p *pass[T, S]) prune(ctx context.Context, fields map[string]any, wanted *unstructured.Unstructured) (*fault, error) {
+	patch, err := surplus(fields, wanted)
+	if err != nil || patch == nil {
+		return nil, err
+	}
+	child := &metav1.PartialObjectMetadata{}
+	child.SetGroupVersionKind(wanted.GroupVersionKind())
+	child.SetNamespace(wanted.GetNamespace())
+	child.SetName(wanted.GetName())
+	log.FromContext(ctx).V(1).Info("Taking back what others added to child", wanted.GetKind(), klog.KObj(child))
+	if err := p.client.Patch(ctx, child, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1.FieldManager)); err != nil {
+		return p.refusal(wanted.GetKind(), err)
 	}
 	return nil, nil
 }

@@ -112,6 +112,12 @@ func (b *bench) watchWrites() interceptor.Funcs {
 			}
 			return c.Apply(ctx, o, opts...)
 		},
+		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, opts ...client.PatchOption) error {
+			if err := b.wrote(ctx, "patch"); err != nil {
+				return err
+			}
+			return c.Patch(ctx, o, p, opts...)
+		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 			if err := b.wrote(ctx, "status"); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -340,6 +342,25 @@ func testChildrenComeBack(t *testing.T, env *trainingEnv) {
 			return nil
 		})
 	}
+	// A label more in its selector, and a service leads nowhere. It is not ours, so
+	// that applying does not take it.
+	service := &corev1.Service{}
+	if err := env.Get(t.Context(), key("heal-worker-0"), service); err != nil {
+		t.Fatal(err)
+	}
+	want := service.DeepCopy().Spec.Selector
+	if err := env.Patch(t.Context(), service, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"selector":{"a":"b"}}}`))); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the selector is healed", func(ctx context.Context) error {
+		if err := env.Get(ctx, key("heal-worker-0"), service); err != nil {
+			return err
+		}
+		if diff := cmp.Diff(want, service.Spec.Selector); diff != "" {
+			return fmt.Errorf("selector (-want +got):\n%s", diff)
+		}
+		return nil
+	})
 }
 
 func testEviction(t *testing.T, env *trainingEnv) {
