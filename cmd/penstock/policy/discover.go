@@ -77,10 +77,11 @@ func findTests(paths []string) (*foundTests, []error) {
 	return found, errs
 }
 
-// isCase finds the member of a case that other YAML in a folder called cases
-// would not have, isPolicy a policy.
+// isCase finds the members of a case that other YAML in a folder called cases,
+// such as the objects that cases name, would not have: one of them is enough, or
+// a case that lacks another would be passed over. isPolicy finds a policy.
 var (
-	isCase   = regexp.MustCompile(`(?m)^expect:`)
+	isCase   = regexp.MustCompile(`(?m)^(expect|object|oldObject|violations|unasked|policyParameters):`)
 	isPolicy = regexp.MustCompile(`(?m)^[\s-]*kind:\s*["']?WorkloadPolicy\b`)
 )
 
