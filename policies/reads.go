@@ -27,21 +27,38 @@ var inputMembers = []string{"object", "oldObject", "operation", "user", "namespa
 // requestMembers are the members of a review that say what is being done.
 var requestMembers = []string{"operation", "options", "dryRun", "uid", "subResource", "requestSubResource"}
 
-// readsOf finds what a compiled module reads. Where the text does not say, as
-// in input[x], it assumes the most.
-func readsOf(module *ast.Module) reads {
+// inputRoot follows the input.
+var inputRoot = flowRoot{
+	length: 1,
+	leads:  func(ref ast.Ref) bool { return ref.HasPrefix(ast.InputRootRef) },
+	isKind: func(inventoryPath) bool { return false },
+}
+
+// readsOf finds what compiled modules read of the input, through variables,
+// functions and rules. Where the text does not say, as in input[x], it assumes
+// the most.
+func readsOf(modules []*ast.Module) reads {
 	var found reads
-	ast.WalkRefs(module, func(ref ast.Ref) bool {
-		if ref.HasPrefix(ast.InputRootRef) {
-			found.add(ref)
-		}
-		return false
-	})
+	for _, read := range readsBelow(inputRoot, modules) {
+		found.add(read)
+	}
 	return found
 }
 
-func (r *reads) add(ref ast.Ref) {
-	member, ok := memberName(ref, 1)
+// memberAt gives the member at a position of a path; said is false where the
+// path ends before it or the Rego does not say.
+func memberAt(path inventoryPath, position int) (member string, said bool) {
+	if position >= len(path) || path[position] == anyMember {
+		return "", false
+	}
+	return path[position], true
+}
+
+func (r *reads) add(read valueRead) {
+	if len(read.path) == 0 && !read.whole {
+		return // It is handed on, and seen where it is read.
+	}
+	member, ok := memberAt(read.path, 0)
 	switch {
 	case !ok:
 		*r = reads{user: true, namespace: true, review: true, operation: true, document: true, managedFields: true}
@@ -53,19 +70,21 @@ func (r *reads) add(ref ast.Ref) {
 		r.operation = true
 	case member == "object", member == "oldObject":
 		r.operation = r.operation || member == "oldObject"
-		r.addObject(ref, 2)
+		r.addObject(read, 1)
 	case member == "review":
-		r.addReview(ref)
+		r.addReview(read)
 	case !slices.Contains(inputMembers, member):
 		r.document = true
-		r.addObject(ref, 1)
+		r.addObject(read, 0)
 	}
 }
 
-func (r *reads) addReview(ref ast.Ref) {
+func (r *reads) addReview(read valueRead) {
 	r.review = true
-	member, ok := memberName(ref, 2)
+	member, ok := memberAt(read.path, 1)
 	switch {
+	case !ok && len(read.path) == 1 && !read.whole:
+		return // It is handed on.
 	case !ok:
 		r.user, r.namespace, r.operation, r.managedFields = true, true, true, true
 	case member == "userInfo":
@@ -74,20 +93,23 @@ func (r *reads) addReview(ref ast.Ref) {
 		r.namespace = true
 	case member == "object", member == "oldObject":
 		r.operation = r.operation || member == "oldObject"
-		r.addObject(ref, 3)
+		r.addObject(read, 2)
 	case slices.Contains(requestMembers, member):
 		r.operation = true
 	}
 }
 
-// addObject looks at what a reference takes from an object, whose members are
-// named at a position of the reference.
-func (r *reads) addObject(ref ast.Ref, position int) {
-	member, ok := memberName(ref, position)
+// addObject looks at what is read of an object, whose members are named at a
+// position of the path.
+func (r *reads) addObject(read valueRead, position int) {
+	if !read.whole && len(read.path) <= position+1 {
+		return // It is handed on.
+	}
+	member, ok := memberAt(read.path, position)
 	if ok && member != "metadata" {
 		return
 	}
-	if inMetadata, known := memberName(ref, position+1); ok && known && inMetadata != "managedFields" {
+	if inMetadata, known := memberAt(read.path, position+1); ok && known && inMetadata != "managedFields" {
 		return
 	}
 	r.managedFields = true

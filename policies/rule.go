@@ -79,8 +79,8 @@ func compileRule(text string, libs ...string) (*rule, []RegoFault) {
 	compiled := make([]*ast.Module, len(own))
 	for i, name := range own {
 		compiled[i] = r.compiler.Modules[name]
-		r.reads = r.reads.and(readsOf(compiled[i]))
 	}
+	r.reads = readsOf(compiled)
 	r.inventory = inventoryReadsOf(compiled)
 	for _, name := range verdictNames(module) {
 		q, err := r.prepare(module.Package.Path, name)
