@@ -160,7 +160,7 @@ var _ = Describe("the audit", Serial, func() {
 	})
 
 	It("says which kinds it does not look at, and looks at those that are served later", func(ctx context.Context) {
-		several := ownerPolicy(ns, "kinds: [ConfigMap]}", `kinds: [ConfigMap]}, {group: "networking.k8s.io", kinds: [Ingress]}, {group: apps, kinds: ["*"]}, {group: example.com, kinds: [Widget]}`)
+		several := ownerPolicy(ns, "kinds: [ConfigMap]}", `kinds: [ConfigMap]}, {group: "networking.k8s.io", kinds: [NetworkPolicy]}, {group: apps, kinds: ["*"]}, {group: example.com, kinds: [Widget]}`)
 		mustKubectl(ctx, several, "apply", "-f", "-")
 		Eventually(audited("owned")).WithContext(ctx).Should(HavePrefix("judged 2:"))
 		unseen := func(g Gomega, ctx context.Context) []v1.PolicyExclusion {
@@ -170,12 +170,12 @@ var _ = Describe("the audit", Serial, func() {
 		}
 		Eventually(unseen).WithContext(ctx).Should(HaveExactElements(
 			v1.PolicyExclusion{Subject: "*.apps", Reason: "only kinds that are named are looked at"},
-			v1.PolicyExclusion{Subject: "Ingress.networking.k8s.io", Reason: "grant Penstock list and watch on ingresses.networking.k8s.io, by a ClusterRole labelled penstock.dev/aggregate-to-manager=true"},
+			v1.PolicyExclusion{Subject: "NetworkPolicy.networking.k8s.io", Reason: "grant Penstock list and watch on networkpolicies.networking.k8s.io, by a ClusterRole labelled penstock.dev/aggregate-to-manager=true"},
 		))
 
 		By("a kind that is installed, and one that is granted")
-		grant(ctx, "ingress-and-widget-reader",
-			rbacv1.PolicyRule{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"ingresses"}, Verbs: []string{"list", "watch"}},
+		grant(ctx, "networkpolicy-and-widget-reader",
+			rbacv1.PolicyRule{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies"}, Verbs: []string{"list", "watch"}},
 			rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"widgets"}, Verbs: []string{"list", "watch"}})
 		mustKubectl(ctx, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com}, spec: {
   group: example.com, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`, "create", "-f", "-")

@@ -82,7 +82,12 @@ var _ = Describe("a RayCluster", func() {
 
 		read := get(ctx, "v1alpha1", v1.RayClusterKind, ns, "search")
 		Expect(read.GetAnnotations()).NotTo(HaveKey(v1.RestoreAnnotation), "something of what is stored is lost in v1alpha1")
-		before := read.GetResourceVersion()
+		var before string
+		Eventually(func(g Gomega, ctx context.Context) {
+			settled := get(ctx, "v1alpha1", v1.RayClusterKind, ns, "search")
+			g.Expect(settled.Object["status"]).To(HaveKeyWithValue("phase", "Suspended"))
+			before = settled.GetResourceVersion()
+		}).WithContext(ctx).Should(Succeed())
 		mustKubectl(ctx, kubeRay, "apply", "-n", ns, "-f", "-")
 		Expect(get(ctx, "v1alpha1", v1.RayClusterKind, ns, "search").GetResourceVersion()).To(Equal(before))
 	})

@@ -21,7 +21,7 @@ const (
 	// heartbeat is how often a node calls its head, missed how often in vain
 	// before it ends.
 	heartbeat = time.Second
-	missed  = 3
+	missed    = 3
 )
 
 // ray runs "start [--head] [--FLAG[=VALUE]...]" or "health-check --address HOST:PORT".
