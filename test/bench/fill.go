@@ -9,6 +9,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -114,16 +115,15 @@ func (l *liveServers) refill(ctx context.Context, strategy apiextensionsv1.Conve
 		return 0, err
 	}
 	jobs := served.Resource(v1alpha1.GroupVersion.WithResource("trainingjobs")).Namespace(jobNamespace)
-	for {
+	err = wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		// Until the cache is filled the API server refuses, or serves the old one.
 		list, err := jobs.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-		switch {
-		case err == nil && len(list.Items) == storedInBench && converted(list.Items[0].Object, strategy):
-			return time.Since(began), nil
-		case ctx.Err() != nil:
-			return 0, fmt.Errorf("failed to fill the watch cache: %w", ctx.Err())
-		}
-		time.Sleep(100 * time.Millisecond)
+		return err == nil && len(list.Items) == storedInBench && converted(list.Items[0].Object, strategy), nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("failed to fill the watch cache: %w", err)
 	}
+	return time.Since(began), nil
 }
 
 // converted reports whether an object came from the cache that a strategy fills.

@@ -272,7 +272,7 @@ var _ = Describe("a Ray cluster", func() {
 	It("may be KubeRay's own sample, by another apiVersion alone", func(ctx context.Context) {
 		upstream := filepath.Join(cmp.Or(os.Getenv("PENSTOCK_SHARED"), filepath.Join(root, "..", "shared")), "upstream", "ray")
 		if _, err := os.Stat(upstream); err != nil {
-			Skip("the samples are not there")
+			Skip("the samples of KubeRay are not in " + upstream + "; PENSTOCK_SHARED names the folder above them")
 		}
 		ns := newNamespace(ctx)
 		text, err := os.ReadFile(filepath.Join(upstream, "ray-cluster.complete.yaml"))
