@@ -2,6 +2,8 @@ package conversion
 
 import (
 	"bytes"
+	"errors"
+	"strconv"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -11,13 +13,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/api/v1alpha1"
 )
 
 // Converters move pod templates, maps of strings and most of what has a type of
-// Kubernetes; they never look into them. So their JSON is not decoded: it rides, as it was written, in one
-// string field of the Go value, is copied along with it, and is written out
-// again. That is what makes a conversion cost little more than a copy, and it
-// keeps numbers and quantities in the words their author used.
+// Kubernetes; they never look into them. So their JSON is not decoded: a mark,
+// the number of the text that stands for the value, rides in one string field of
+// the Go value, is copied along with it, and the text is written where the mark
+// comes out. That is what makes a conversion cost little more than a copy, and
+// it keeps numbers and quantities in the words their author used.
+
+// carriedTexts are the JSON values that one spec carries, each at the number of its mark.
+// They are parts of the text that the spec was read from.
+type carriedTexts []jsontext.Value
 
 // The members of the API types carry encoding/json's tags, whose omitempty
 // keeps an empty object that a pointer leads to.
@@ -31,13 +41,18 @@ var codecOptions = json.JoinOptions(
 
 // stand is written in the place of each carried value, for it to be put there
 // without being scanned once more.
-var stand = []byte(`"\u0000"`)
+var (
+	stand   = []byte(`"\u0000"`)
+	standIn = jsontext.String("\x00")
+)
 
 // A codec reads and writes specs. It is used for one at a time; codecs are
 // pooled because the JSON library remembers by each what it knows of Go types.
 type codec struct {
 	read, write json.Options
 
+	// texts are those of the spec being read or written.
+	texts carriedTexts
 	// raw is the text that a spec is read from, gap where the next part of the
 	// spec begins that is not carried, and marks how many marks there were in
 	// those before.
@@ -46,7 +61,7 @@ type codec struct {
 	marks int
 	// out are the carried values of the spec being written, in order, unless
 	// they are written in place.
-	out     []string
+	out     carriedTexts
 	inPlace bool
 }
 
@@ -55,27 +70,30 @@ var codecs = sync.Pool{New: func() any { return newCodec() }}
 func newCodec() *codec {
 	c := &codec{}
 	carriers := []carrier{
-		carry(c, func(t *corev1.PodTemplateSpec, raw string) { t.Name = raw }, func(t corev1.PodTemplateSpec) string { return t.Name }),
-		carry(c, func(m *map[string]string, raw string) { *m = map[string]string{raw: ""} }, onlyKey[string, string]),
-		carry(c, func(l *amounts, raw string) { *l = amounts{corev1.ResourceName(raw): {}} }, onlyKey[corev1.ResourceName, resource.Quantity]),
-		carry(c, func(m *[]autoscalingv2.MetricSpec, raw string) {
-			*m = []autoscalingv2.MetricSpec{{Type: autoscalingv2.MetricSourceType(raw)}}
+		carry(c, func(t *corev1.PodTemplateSpec, number int) { t.Name = markOf(number) }, func(t corev1.PodTemplateSpec) string { return t.Name }),
+		carryShared(c, func(mark string) map[string]string { return map[string]string{mark: ""} }, onlyKey[string, string]),
+		carryShared(c, func(mark string) amounts { return amounts{corev1.ResourceName(mark): {}} },
+			onlyKey[corev1.ResourceName, resource.Quantity]),
+		carryShared(c, func(mark string) []autoscalingv2.MetricSpec {
+			return []autoscalingv2.MetricSpec{{Type: autoscalingv2.MetricSourceType(mark)}}
 		}, func(m []autoscalingv2.MetricSpec) string { return string(m[0].Type) }),
-		carry(c, func(r *corev1.ResourceRequirements, raw string) { r.Claims = []corev1.ResourceClaim{{Name: raw}} },
-			func(r corev1.ResourceRequirements) string { return r.Claims[0].Name }),
-		carry(c, func(e *[]corev1.EnvVar, raw string) { *e = []corev1.EnvVar{{Name: raw}} }, func(e []corev1.EnvVar) string { return e[0].Name }),
-		carry(c, func(e *[]corev1.EnvFromSource, raw string) { *e = []corev1.EnvFromSource{{Prefix: raw}} },
+		carryShared(c, func(mark string) corev1.ResourceRequirements {
+			return corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: mark}}}
+		}, func(r corev1.ResourceRequirements) string { return r.Claims[0].Name }),
+		carryShared(c, func(mark string) []corev1.EnvVar { return []corev1.EnvVar{{Name: mark}} },
+			func(e []corev1.EnvVar) string { return e[0].Name }),
+		carryShared(c, func(mark string) []corev1.EnvFromSource { return []corev1.EnvFromSource{{Prefix: mark}} },
 			func(e []corev1.EnvFromSource) string { return e[0].Prefix }),
-		carry(c, func(v *[]corev1.VolumeMount, raw string) { *v = []corev1.VolumeMount{{Name: raw}} },
+		carryShared(c, func(mark string) []corev1.VolumeMount { return []corev1.VolumeMount{{Name: mark}} },
 			func(v []corev1.VolumeMount) string { return v[0].Name }),
-		carry(c, func(s *corev1.SecurityContext, raw string) {
-			s.SELinuxOptions = &corev1.SELinuxOptions{User: raw}
+		carryShared(c, func(mark string) corev1.SecurityContext {
+			return corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{User: mark}}
 		}, func(s corev1.SecurityContext) string { return s.SELinuxOptions.User }),
-		carry(c, func(v *corev1.EnvVarSource, raw string) {
-			v.FieldRef = &corev1.ObjectFieldSelector{FieldPath: raw}
+		carryShared(c, func(mark string) corev1.EnvVarSource {
+			return corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: mark}}
 		}, func(v corev1.EnvVarSource) string { return v.FieldRef.FieldPath }),
-		carry(c, func(s *corev1.ServiceSpec, raw string) { s.ClusterIP = raw }, func(s corev1.ServiceSpec) string { return s.ClusterIP }),
-		carry(c, func(t *[]networkingv1.IngressTLS, raw string) { *t = []networkingv1.IngressTLS{{SecretName: raw}} },
+		carry(c, func(s *corev1.ServiceSpec, number int) { s.ClusterIP = markOf(number) }, func(s corev1.ServiceSpec) string { return s.ClusterIP }),
+		carryShared(c, func(mark string) []networkingv1.IngressTLS { return []networkingv1.IngressTLS{{SecretName: mark}} },
 			func(t []networkingv1.IngressTLS) string { return t[0].SecretName }),
 	}
 	var in []*json.Unmarshalers
@@ -83,6 +101,7 @@ func newCodec() *codec {
 	for _, carrier := range carriers {
 		in, out = append(in, carrier.in), append(out, carrier.out)
 	}
+	in = append(in, roomFor[v1.Role](), roomFor[v1.RayRole](), roomFor[v1alpha1.WorkerGroupSpec]())
 	c.read = json.JoinOptions(codecOptions, json.WithUnmarshalers(json.JoinUnmarshalers(in...)))
 	c.write = json.JoinOptions(codecOptions, json.WithMarshalers(json.JoinMarshalers(out...)))
 	return c
@@ -91,20 +110,20 @@ func newCodec() *codec {
 // amounts is the type of lists of resources outside of Kubernetes' own types.
 type amounts = map[corev1.ResourceName]resource.Quantity
 
-// A carrier lets the JSON of the values of one Go type ride in them.
+// A carrier lets marks ride in the values of one Go type.
 type carrier struct {
 	in  *json.Unmarshalers
 	out *json.Marshalers
 }
 
-// carry makes a carrier of the two functions that put a text into a value of a
-// type and take it out. What they make of a value must not count as empty.
-func carry[T any](c *codec, put func(into *T, raw string), take func(T) string) carrier {
+// carry makes a carrier of the two functions that put the mark of a number into a
+// value of a type, and take it out. What they make of a value must not count as empty.
+func carry[T any](c *codec, put func(into *T, number int), take func(T) string) carrier {
 	return carrier{
 		in: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, into *T) error {
-			raw, err := c.carryIn(dec)
+			number, err := c.carryIn(dec)
 			if err == nil {
-				put(into, raw)
+				put(into, number)
 			}
 			return err
 		}),
@@ -114,49 +133,103 @@ func carry[T any](c *codec, put func(into *T, raw string), take func(T) string) 
 	}
 }
 
-func onlyKey[K ~string, V any](from map[K]V) string {
-	for raw := range from {
-		return string(raw)
-	}
-	return "null"
+// carryShared is carry for types whose values lead to memory of their own. The
+// values with the first marks are made once and shared by all specs, which no
+// converter changes.
+func carryShared[T any](c *codec, hold func(mark string) T, take func(T) string) carrier {
+	var holders [sharedMarks]*T
+	return carry(c, func(into *T, number int) {
+		if number >= len(holders) {
+			*into = hold(markOf(number))
+			return
+		}
+		if holders[number] == nil {
+			holders[number] = new(hold(markOf(number)))
+		}
+		*into = *holders[number]
+	}, take)
 }
 
-func (c *codec) carryIn(dec *jsontext.Decoder) (string, error) {
-	raw, err := dec.ReadValue()
+// roomFor lets lists of a type start with room for a few items: roles are a
+// kilobyte each, and growing a list by one at a time copies them.
+func roomFor[T any]() *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(_ *jsontext.Decoder, into *[]T) error {
+		if *into == nil {
+			*into = make([]T, 0, 3)
+		}
+		return errors.ErrUnsupported // The list itself is read as any other.
+	})
+}
+
+// sharedMarks is more than nearly all specs carry.
+const sharedMarks = 32
+
+var markNames = func() (names [sharedMarks]string) {
+	for number := range names {
+		names[number] = strconv.Itoa(number)
+	}
+	return names
+}()
+
+func markOf(number int) string {
+	if number < len(markNames) {
+		return markNames[number]
+	}
+	return strconv.Itoa(number)
+}
+
+func onlyKey[K ~string, V any](from map[K]V) string {
+	for mark := range from {
+		return string(mark)
+	}
+	return ""
+}
+
+// carryIn reads a value and gives the number of its mark.
+func (c *codec) carryIn(dec *jsontext.Decoder) (int, error) {
+	value, err := dec.ReadValue()
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	end := dec.InputOffset()
-	c.marks += countMarks(c.raw[c.gap : end-int64(len(raw))])
+	start := end - int64(len(value))
+	c.marks += countMarks(c.raw[c.gap:start])
 	c.gap = end
-	return string(raw), nil
+	c.texts = append(c.texts, c.raw[start:end])
+	return len(c.texts) - 1, nil
 }
 
-func (c *codec) carryOut(enc *jsontext.Encoder, raw string) error {
-	if c.inPlace {
-		return enc.WriteValue(jsontext.Value(raw))
+// carryOut writes the value of a mark. A value that has none was made by a
+// converter and is empty.
+func (c *codec) carryOut(enc *jsontext.Encoder, mark string) error {
+	text := jsontext.Value("null")
+	if number, err := strconv.Atoi(mark); err == nil && number < len(c.texts) {
+		text = c.texts[number]
 	}
-	c.out = append(c.out, raw)
-	return enc.WriteToken(jsontext.String("\x00"))
+	if c.inPlace {
+		return enc.WriteValue(text)
+	}
+	c.out = append(c.out, text)
+	return enc.WriteToken(standIn)
 }
 
 // spec decodes the spec that comes next, an object, into a pointer to its Go
-// type. It reports whether that holds all that was read: it does not where there
-// are nulls or empty values outside the parts that are carried, which a Go type
-// drops.
-func (s *scanner) spec(into any) (whole bool, err error) {
+// type, and gives what it carries. It reports whether the two hold all that was
+// read: they do not where there are nulls or empty values outside the parts that
+// are carried, which a Go type drops.
+func (s *scanner) spec(into any) (carried carriedTexts, whole bool, err error) {
 	if s.dec.PeekKind() != jsontext.KindBeginObject {
-		return false, errNoObject
+		return nil, false, errNoObject
 	}
 	c := codecs.Get().(*codec)
 	defer codecs.Put(c)
 	c.raw, c.gap, c.marks = s.raw, s.dec.InputOffset(), 0
 	err = json.UnmarshalDecode(s.dec, into, c.read)
-	c.raw = nil
+	carried, c.raw, c.texts = c.texts, nil, nil
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
-	return c.marks+countMarks(s.raw[c.gap:s.dec.InputOffset()]) == 0, nil
+	return carried, c.marks+countMarks(s.raw[c.gap:s.dec.InputOffset()]) == 0, nil
 }
 
 // A specText is the JSON of a spec that is not put together yet, so that what
@@ -164,7 +237,7 @@ func (s *scanner) spec(into any) (whole bool, err error) {
 type specText struct {
 	// written has a stand-in for each carried value.
 	written []byte
-	carried []string
+	carried carriedTexts
 }
 
 func (t specText) size() int {
@@ -187,23 +260,24 @@ func (t specText) appendTo(out []byte) []byte {
 
 func (t specText) bytes() []byte { return t.appendTo(make([]byte, 0, t.size())) }
 
-// encodeSpec writes a spec as JSON.
-func encodeSpec(spec any) (specText, error) {
+// encodeSpec writes a spec, and what it carries, as JSON.
+func encodeSpec(spec any, carried carriedTexts) (specText, error) {
 	c := codecs.Get().(*codec)
 	defer codecs.Put(c)
-	c.out = nil
+	c.texts, c.out = carried, make(carriedTexts, 0, len(carried))
 	written, err := json.Marshal(spec, c.write)
+	out := c.out
+	if err == nil && bytes.Count(written, stand) != len(out) {
+		// A value of the spec's own looks like a stand-in.
+		c.inPlace = true
+		written, err = json.Marshal(spec, c.write)
+		out, c.inPlace = nil, false
+	}
+	c.texts, c.out = nil, nil
 	if err != nil {
 		return specText{}, err
 	}
-	if bytes.Count(written, stand) == len(c.out) {
-		return specText{written, c.out}, nil
-	}
-	// A value of the spec's own looks like a stand-in.
-	c.inPlace = true
-	defer func() { c.inPlace = false }()
-	written, err = json.Marshal(spec, c.write)
-	return specText{written: written}, err
+	return specText{written, out}, nil
 }
 
 // countMarks counts what may be a null or an empty value. Counting one too

@@ -54,6 +54,9 @@ func equalLists(a, b reflect.Value) bool {
 	if a.IsNil() != b.IsNil() || a.Len() != b.Len() {
 		return false
 	}
+	if a.UnsafePointer() == b.UnsafePointer() {
+		return true
+	}
 	for i := range a.Len() {
 		if !equalSpecs(a.Index(i), b.Index(i)) {
 			return false
@@ -65,6 +68,9 @@ func equalLists(a, b reflect.Value) bool {
 func equalMaps(a, b reflect.Value) bool {
 	if a.IsNil() != b.IsNil() || a.Len() != b.Len() {
 		return false
+	}
+	if a.UnsafePointer() == b.UnsafePointer() {
+		return true
 	}
 	for entries := a.MapRange(); entries.Next(); {
 		other := b.MapIndex(entries.Key())

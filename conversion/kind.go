@@ -95,15 +95,16 @@ func newHalf[Src, Dst any](forth func(*Src, *Dst), back func(*Dst, *Src)) *half 
 	return &half{read: func(in *scanner) (source, error) {
 		src := &typedSource[Src, Dst]{forth: forth, back: back}
 		var err error
-		src.whole, err = in.spec(&src.spec)
+		src.carried, src.whole, err = in.spec(&src.spec)
 		return src, err
 	}}
 }
 
 // A typedSource is the spec of a Go type.
 type typedSource[Src, Dst any] struct {
-	spec Src
-	// whole tells that spec holds all that was read.
+	spec    Src
+	carried carriedTexts
+	// whole tells that the two hold all that was read.
 	whole bool
 	forth func(*Src, *Dst)
 	back  func(*Dst, *Src)
@@ -118,6 +119,6 @@ func (s *typedSource[Src, Dst]) convert() (specText, bool, error) {
 		s.back(&dst, &again)
 		exact = equalSpecs(reflect.ValueOf(&s.spec), reflect.ValueOf(&again))
 	}
-	converted, err := encodeSpec(&dst)
+	converted, err := encodeSpec(&dst, s.carried)
 	return converted, exact, err
 }
