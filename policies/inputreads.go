@@ -32,11 +32,11 @@ var inputShape = func() members {
 	}
 }()
 
-// An UnknownRead is a place where a rule reads a member that the input does not
-// have.
+// An UnknownRead is a place where a rule reads what is never there.
 type UnknownRead struct {
 	RegoFault
-	// Parent is what has no such member, such as input.review, and Member its name.
+	// Parent is what has no such member, such as input.review, data or
+	// workload.containers[_], and Member its name.
 	Parent, Member string
 	// Known are the members that there are.
 	Known []string
@@ -49,55 +49,62 @@ func (r UnknownRead) Path() string { return r.Parent + "." + r.Member }
 // be one of the object.
 func (r UnknownRead) Top() bool { return r.Parent == "input" }
 
-// UnknownReads lists where the rules of a policy read members that the input does
-// not have, in the order of their places. Rules that make an input of their own
-// have none.
+// UnknownReads lists where the rules of a policy read what is never there: members
+// that the input does not have, names below data, and members of what the shared
+// library gives, in the order of their places. Rules that make an input or data of
+// their own have none of these.
 func (p *Policy) UnknownReads() []UnknownRead {
-	var found []UnknownRead
-	for _, module := range p.ownModules() {
-		if replacesInput(module) {
-			return nil
-		}
-		ast.WalkTerms(module, func(term *ast.Term) bool {
-			ref, ok := term.Value.(ast.Ref)
-			if ok && ref.HasPrefix(ast.InputRootRef) {
-				if one, unknown := unknownIn(ref); unknown {
-					one.place(module, term)
-					found = append(found, one)
-				}
-			}
-			return false
-		})
-	}
+	return inOrder(append(p.unknownInputReads(), p.unknownDataReads()...))
+}
+
+func inOrder(found []UnknownRead) []UnknownRead {
 	slices.SortFunc(found, func(a, b UnknownRead) int {
-		return cmp.Or(cmp.Compare(a.Lib, b.Lib), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Member, b.Member))
+		return cmp.Or(cmp.Compare(a.Lib, b.Lib), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Member, b.Member), cmp.Compare(a.Parent, b.Parent))
 	})
 	return slices.CompactFunc(found, func(a, b UnknownRead) bool {
 		return a.Lib == b.Lib && a.Line == b.Line && a.Column == b.Column && a.Member == b.Member
 	})
 }
 
-// unknownIn finds the first member of a reference that the input does not have.
-func unknownIn(ref ast.Ref) (UnknownRead, bool) {
-	at, parent := inputShape, "input"
-	for i := 1; i < len(ref) && at != nil; i++ {
-		name, constant := memberName(ref, i)
-		if !constant {
-			break
+// unknownInputReads finds what is read of the input and not there, by references
+// and through variables, functions and object.get.
+func (p *Policy) unknownInputReads() []UnknownRead {
+	var found []UnknownRead
+	for _, module := range p.ownModules() {
+		if replaces(module, ast.InputRootRef) {
+			return nil
 		}
-		next, known := at[name]
-		if !known {
-			return UnknownRead{Parent: parent, Member: name, Known: slices.Sorted(maps.Keys(at))}, true
-		}
-		at, parent = next, parent+"."+name
+		ast.WalkTerms(module, func(term *ast.Term) bool {
+			ref, ok := term.Value.(ast.Ref)
+			if ok && ref.HasPrefix(ast.InputRootRef) {
+				path := pathSet{}.with(nil, ref, 1)
+				for _, path := range path {
+					if one, unknown := inputShape.unknown(path, "input"); unknown {
+						one.place(module, term.Location)
+						found = append(found, one)
+					}
+				}
+			}
+			return false
+		})
 	}
-	return UnknownRead{}, false
+	if p.rule == nil {
+		return nil
+	}
+	for _, one := range unknownIn(readsBelow(inputRoot, p.ownModules()), func(path inventoryPath) (UnknownRead, bool) { return inputShape.unknown(path, "input") }) {
+		if !slices.ContainsFunc(found, func(other UnknownRead) bool {
+			return other.Lib == one.Lib && other.Line == one.Line && other.Path() == one.Path()
+		}) {
+			found = append(found, one)
+		}
+	}
+	return found
 }
 
-func (r *UnknownRead) place(module *ast.Module, term *ast.Term) {
+// place notes where it is read; a module stands in where that is not known.
+func (r *UnknownRead) place(module *ast.Module, at *ast.Location) {
 	r.Line, r.Column, r.Code = 1, 1, ast.TypeErr
-	at := term.Location
-	if at == nil {
+	if at == nil && module != nil {
 		at = module.Package.Location
 	}
 	if at != nil && at.Row > 0 {
@@ -118,12 +125,13 @@ func (p *Policy) ownModules() []*ast.Module {
 	return own
 }
 
-// replacesInput reports whether a module evaluates something with another input.
-func replacesInput(module *ast.Module) bool {
+// replaces reports whether a module evaluates something with another input, or
+// other data.
+func replaces(module *ast.Module, root ast.Ref) bool {
 	found := false
 	ast.WalkWiths(module, func(with *ast.With) bool {
 		ref, ok := with.Target.Value.(ast.Ref)
-		found = found || ok && ref.HasPrefix(ast.InputRootRef)
+		found = found || ok && ref.HasPrefix(root)
 		return found
 	})
 	return found
@@ -134,7 +142,7 @@ func replacesInput(module *ast.Module) bool {
 func (p *Policy) ParameterReads() (names []string, known bool) {
 	f := &parameterFinder{names: map[string]bool{}, known: p.rule != nil}
 	for _, module := range p.ownModules() {
-		f.known = f.known && !replacesInput(module)
+		f.known = f.known && !replaces(module, ast.InputRootRef)
 		for _, rule := range module.Rules {
 			f.visitRule(rule)
 		}

@@ -43,13 +43,32 @@ func TestUnknownReads(t *testing.T) {
 		"some x in [1]; input.review[x].y":                               "",
 		"x := {y | y := input.paramters.a[_]}; count(x) > 0":             "4:18 input.paramters",
 		"count(input.revew.object) > 0; input.oldObjct":                  "4:9 input.revew; 4:34 input.oldObjct",
-		`object.get(input, "parmeters", {}) == {}`:                       "",
+		`object.get(input, "parmeters", {}) == {}`:                       "4:3 input.parmeters",
+		`object.get(input, "parameters", {}) == {}`:                      "",
+		`object.get(input, ["review", "objct"], {}) == {}`:               "4:3 input.review.objct",
+		"r := input.review; r.objct.metadata":                            "4:22 input.review.objct",
+		"f(input.review)":                                                "12:3 input.review.uzer",
+		"data.inventry.cluster":                                          "4:3 data.inventry",
+		"data.lib.foo.bar":                                               "4:3 data.lib.foo",
+		"data.lib.known.bar":                                             "4:3 data.lib.known.bar",
+		"data.lib.known.yes":                                             "",
+		"data.p.halper":                                                  "4:3 data.p.halper",
+		"data.p.h(1)":                                                    "",
+		"data.penstock.wrkload.containers":                               "4:3 data.penstock.wrkload",
+		"data.parameters.x":                                              "4:3 data.parameters",
+		"workload.contaners[_]":                                          "4:3 data.penstock.workload.contaners",
+		"some c in workload.containers; c.spec.imagee":                   "",
+		"g(workload.devices[_])":                                         "16:3 workload.devices[_].amuonts",
+		"g(workload.devices[_]); g(workload.roles[_])":                   "16:3 workload.devices[_].amuonts",
+		"k(workload.devices[_]); k(workload.containers[_])":              "",
+		"k(workload.runs[_])":                                            "20:3 workload.runs[_].spec",
+		"count(workload.unsound_devices) > 0":                            "",
 		"h(1) with input as {\"parmeters\": 1}; input.parmeters":         "",
 		"every c in input.objekt.spec.containers { c.image != input.x }": "4:14 input.objekt; 4:56 input.x",
 	} {
-		rego := "package p\nh(x) if x\nviolation contains \"x\" if {\n  " + body + "\n}"
+		rego := "package p\nh(x) if x\nviolation contains \"x\" if {\n  " + body + "\n}\nimport data.penstock.workload\nimport data.lib.known\nuses if known.yes\nuses if workload.roles\n\nf(r) if {\n  r.uzer\n}\n\ng(d) if {\n  d.amuonts\n}\n\nk(c) if {\n  c.spec\n}"
 		var got []string
-		for _, one := range compiledPolicy(t, rego).UnknownReads() {
+		for _, one := range compiledPolicy(t, rego, "package lib.known\nyes := true").UnknownReads() {
 			got = append(got, fmt.Sprintf("%d:%d %s", one.Line, one.Column, one.Path()))
 		}
 		if diff := cmp.Diff(want, strings.Join(got, "; ")); diff != "" {
