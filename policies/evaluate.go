@@ -22,6 +22,8 @@ type finding struct {
 	message string
 	field   string
 	fix     string
+	// details is what Gatekeeper's rules tell beside the message; nil for nothing.
+	details ast.Value
 	warn    bool
 	// explanation is nil unless one was asked for.
 	explanation *Explanation
@@ -194,6 +196,7 @@ func findingOf(rule string, elem *ast.Term) (finding, error) {
 		}
 		one.field, one.fix = text("field", maxFieldLength), text("fix", maxMessageLength)
 		one.message = text("msg", maxMessageLength)
+		one.details = valueOf(value.Get(stringTerm("details")))
 		switch {
 		case one.message == "" && wrong != "":
 			one.message = wrong

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -56,6 +57,8 @@ type judgement struct {
 	labelsErr error
 	// inventory is the state that all policies see; nil until one asks.
 	inventory *inventoryState
+	// in is the request as policies see it; nil before one is asked.
+	in *input
 }
 
 // Judge judges a request by the policies of the snapshot. It returns in time:
@@ -135,10 +138,32 @@ func (j *judgement) holds(policy *Policy) bool {
 		return true
 	}
 	holds, err := j.request.Scope.Holds(policy.conditions)
-	if err != nil {
+	if failure, ok := errors.AsType[conditionFailure](err); ok {
+		j.failCondition(policy, failure)
+	} else if err != nil {
 		j.leave(policy, MissingConditions)
 	}
 	return err == nil && holds
+}
+
+// conditionFailure is an error of Scope.Holds that says that a condition fails for
+// the object, and not that something is not known.
+type conditionFailure interface {
+	error
+	FailedCondition() (fault, fix string)
+}
+
+// failCondition records what the API server makes of a match condition that
+// fails, whatever the policy's action is.
+func (j *judgement) failCondition(policy *Policy, failure conditionFailure) {
+	fault, fix := failure.FailedCondition()
+	consequence, action := "the API server refuses every write of it", v1.ActionDeny
+	if policy.ignoreErrors {
+		consequence, action = "the API server does not ask about it", v1.ActionWarn
+	}
+	j.verdict.Errors = append(j.verdict.Errors, PolicyError{
+		Policy: policy.name, Reason: ReasonConditions, Message: fmt.Sprintf("%s, and %s: %s", fault, consequence, fix), Action: action,
+	})
 }
 
 // readLabels asks for the labels of the namespace, once.
@@ -196,6 +221,7 @@ func (j *judgement) try(ctx context.Context, trials []trial) {
 		j.failAll(trials, ReasonInput, err.Error())
 		return
 	}
+	j.in = in
 	ready := j.ready(in, trials)
 	if len(ready) == 0 {
 		return
@@ -266,7 +292,9 @@ func (j *judgement) record(t trial, result result) Outcome {
 	}
 	var found []Violation
 	for _, one := range result.findings {
-		found = append(found, violation(name, t.action, one))
+		said := violation(name, t.action, one)
+		said.Stray = j.stray(t.policy.rule, one)
+		found = append(found, said)
 	}
 	if t.exception != nil {
 		j.verdict.Expiring = append(j.verdict.Expiring, Expiring{
@@ -276,6 +304,16 @@ func (j *judgement) record(t trial, result result) Outcome {
 	}
 	j.verdict.Violations = append(j.verdict.Violations, found...)
 	return OutcomeViolated
+}
+
+// stray says why the field of a finding cannot be where the fault is, to those
+// who may mend the rule.
+func (j *judgement) stray(r *rule, one finding) string {
+	if one.field == "" || !j.request.Stray {
+		return ""
+	}
+	site := faultSite{object: valueOf(j.in.object), reads: &r.ofObject, fields: j.request.Fields}
+	return site.stray(one.field)
 }
 
 // violation applies the policy's action; what a warn rule finds never denies.

@@ -122,6 +122,20 @@ func TestJudgeActions(t *testing.T) {
 			)},
 			want: `{"a":6,"b":{"c":7,"d":2}}`, wantAction: v1.ActionWarn, wantAllowed: true,
 		},
+		"what is unset is gone before parameters are merged": {
+			mods: []func(*v1.WorkloadPolicySpec){parameters(`{"a":1,"b":{"c":1,"d":{"x":1},"a.b/c":2},"a.b":3,"e":[1]}`), override(
+				v1.PolicyOverride{NamespaceSelector: research, Unset: []string{"a", "b.d", "b[a.b/c]", "a.b", "nothing", "e.x", "a.b.c"}, Parameters: raw(`{"b":{"d":{"y":2}}}`)},
+				v1.PolicyOverride{NamespaceSelector: production, Unset: []string{"e"}},
+			)},
+			want: `{"b":{"c":1,"d":{"y":2}},"e":[1]}`, wantAction: v1.ActionDeny,
+		},
+		"what an override before has set is unset": {
+			mods: []func(*v1.WorkloadPolicySpec){parameters(`{"a":1}`), override(
+				v1.PolicyOverride{NamespaceSelector: research, Parameters: raw(`{"b":2,"c.d":3}`)},
+				v1.PolicyOverride{NamespaceSelector: research, Unset: []string{"b", "c.d"}},
+			)},
+			want: `{"a":1}`, wantAction: v1.ActionDeny,
+		},
 		"an override may change parameters only": {
 			mods: []func(*v1.WorkloadPolicySpec){override(v1.PolicyOverride{NamespaceSelector: research, Parameters: raw(`{"x":null,"y":{"z":null}}`)})},
 			want: `{"y":{}}`, wantAction: v1.ActionDeny,

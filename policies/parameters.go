@@ -31,8 +31,11 @@ type settings struct {
 }
 
 type override struct {
-	selector   labels.Selector
-	action     v1.PolicyAction
+	selector labels.Selector
+	action   v1.PolicyAction
+	// unset are the paths of parameters that are removed before parameters are
+	// merged.
+	unset      [][]fieldStep
 	parameters ast.Value // nil when the override has none
 }
 
@@ -69,6 +72,15 @@ func newOverride(from *v1.PolicyOverride, path *field.Path) (override, field.Err
 	}
 	one.selector, more = selector(from.NamespaceSelector, path.Child("namespaceSelector"))
 	faults = append(faults, more...)
+	for i, name := range from.Unset {
+		steps, ok := splitPath(name)
+		if !ok {
+			faults = append(faults, field.Invalid(path.Child("unset").Index(i), name,
+				"must be the name of a parameter, or of members with dots between them: what else a name holds goes in brackets, as in limits[nvidia.com/gpu]"))
+			continue
+		}
+		one.unset = append(one.unset, steps)
+	}
 	one.parameters, more = parameterObject(from.Parameters, path.Child("parameters"))
 	faults = append(faults, more...)
 	if from.Action != "" {
@@ -124,7 +136,13 @@ func (s *settings) merged(set uint64) *ast.Term {
 	}
 	value := s.parameters
 	for i, one := range s.overrides {
-		if set&(1<<i) != 0 && one.parameters != nil {
+		if set&(1<<i) == 0 {
+			continue
+		}
+		for _, steps := range one.unset {
+			value = without(value, steps)
+		}
+		if one.parameters != nil {
 			value = mergePatch(value, one.parameters)
 		}
 	}
@@ -134,6 +152,41 @@ func (s *settings) merged(set uint64) *ast.Term {
 		s.cache.Store(set, term)
 	}
 	return term
+}
+
+// without returns a value without the member at a path, and changes nothing. A
+// member that is not there is none to remove. A name that holds dots may stand
+// without brackets, as in valueAt.
+func without(value ast.Value, steps []fieldStep) ast.Value {
+	object, ok := value.(ast.Object)
+	if !ok {
+		return value
+	}
+	for taken := 1; ; taken++ {
+		key := joined(steps[:taken])
+		member := object.Get(ast.StringTerm(key))
+		if member != nil && (taken == len(steps) || valueAtSteps(member.Value, steps[taken:]) != nil) {
+			return withMember(object, key, member.Value, steps[taken:])
+		}
+		if taken == len(steps) || steps[taken-1].bracketed || steps[taken].bracketed {
+			return value
+		}
+	}
+}
+
+// withMember returns an object with one member less, or with one that lacks what
+// is at a path in it.
+func withMember(object ast.Object, key string, member ast.Value, below []fieldStep) ast.Value {
+	kept := ast.NewObjectWithCapacity(object.Len())
+	object.Foreach(func(name, value *ast.Term) {
+		switch {
+		case name.Value.Compare(ast.String(key)) != 0:
+			kept.Insert(name, value)
+		case len(below) > 0:
+			kept.Insert(name, ast.NewTerm(without(member, below)))
+		}
+	})
+	return kept
 }
 
 // mergePatch applies a JSON merge patch (RFC 7386) and changes neither argument.

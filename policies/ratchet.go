@@ -23,6 +23,11 @@ import (
 // The message counts because a rule may report at one place what depends on
 // others: a total over all roles is reported at the largest, and when another
 // grows the field's subtree is the same but the total in the message is not.
+//
+// A field that cannot be where the fault is counts as none (see stray): it stays
+// as it is whatever is written, and would let every update pass. That nothing has
+// changed of what a rule reads does not excuse a finding by itself: the rule may
+// be about the change, such as who may make it.
 func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cancel topdown.Cancel) result {
 	in := w.attempt.in
 	if len(findings) == 0 || in.oldObject == nil || w.attempt.judgement.request.Operation != v1.OperationUpdate {
@@ -36,7 +41,10 @@ func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cance
 		// What cannot be shown to be old counts.
 		return result{findings: findings}
 	}
-	change := &change{object: in.object.Value, oldObject: in.oldObject.Value}
+	change := &change{
+		faultSite: faultSite{object: in.object.Value, reads: &t.policy.rule.ofObject, fields: w.attempt.judgement.request.Fields},
+		oldObject: in.oldObject.Value,
+	}
 	var r result
 	for _, one := range findings {
 		if slices.ContainsFunc(before, func(old finding) bool { return change.tolerates(one, old) }) {
@@ -50,7 +58,7 @@ func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cance
 
 // change compares an object with its stored self.
 type change struct {
-	object    ast.Value
+	faultSite
 	oldObject ast.Value
 }
 
@@ -59,10 +67,10 @@ func (c *change) tolerates(now, old finding) bool {
 		return false
 	}
 	if now.message == old.message {
-		if now.field == "" {
+		if now.field == "" || c.stray(now.field) != "" {
 			return c.specUnchanged()
 		}
-		return c.unchanged(now.field)
+		return c.unchanged(now.field) && sameValue(now.details, old.details)
 	}
 	inSpec := now.field == "spec" || strings.HasPrefix(now.field, "spec.")
 	return inSpec && c.specUnchanged()

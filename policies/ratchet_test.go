@@ -1,6 +1,13 @@
 package policies_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/penstock-dev/penstock/webhooks/fields"
+)
 
 func TestRatchet(t *testing.T) {
 	const (
@@ -121,6 +128,111 @@ violation contains {"msg": "no backoff limit", "field": "spec.runPolicy.backoffL
 			created := judge(t, policy("p", tc.rego), createRequest([]byte(tc.new)))
 			if created.Allowed() {
 				t.Error("a creation is tolerated too")
+			}
+		})
+	}
+}
+
+// A field that cannot be where the fault is stays as it is whatever is written:
+// it must not let updates pass. One that may be absent must, or nobody could
+// resume an old job.
+func TestRatchetOfFieldsThatAreAbsent(t *testing.T) {
+	const (
+		// images names its faults at a field that the test puts in.
+		images = `package p
+violation contains {"msg": "comes from elsewhere", "field": "FIELD"} if {
+  some c in input.object.spec.template.spec.containers
+  not startswith(c.image, "ours/")
+}`
+		// lost reads objects in a way that is not followed.
+		lost = `package p
+violation contains {"msg": "comes from elsewhere", "field": "FIELD"} if {
+  walk(input.object, [path, value])
+  path[count(path) - 1] == "image"
+  not startswith(value, "ours/")
+}`
+		data = `package p
+violation contains {"msg": "is too long", "field": "FIELD"} if count(input.object.data.k) > 3`
+		owner = `package p
+violation contains {"msg": "has no owner", "field": "metadata.labels[owner]"} if {
+  not input.object.metadata.labels.owner
+  some c in input.object.spec.template.spec.containers
+  c.image
+}`
+		required = `package p
+violation contains {"msg": sprintf("lacks %v", [missing]), "field": "metadata.labels[owner]", "details": {"of": input.object.spec.replicas}} if {
+  provided := {label | input.review.object.metadata.labels[label]}
+  missing := {"owner"} - provided
+  count(missing) > 0
+}`
+		backoff = `package p
+import data.penstock.workload
+violation contains {"msg": "has no backoff limit", "field": "spec.runPolicy.backoffLimit"} if {
+  count(workload.containers) > 0
+  not input.object.spec.runPolicy.backoffLimit
+}`
+		// pods is what rules do that were written for pods and templates alike.
+		pods = `package p
+bad contains c if { some c in input.object.spec.containers; not startswith(c.image, "ours/") }
+bad contains c if { some c in input.object.spec.template.spec.containers; not startswith(c.image, "ours/") }
+violation contains {"msg": "comes from elsewhere", "field": "spec.containers"} if count(bad) > 0`
+
+		author = `package p
+violation contains "only admins may change it" if { input.object.data.k; object.get(input.user, "username", "") != "root" }`
+
+		deployment = `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":1,"template":{"spec":{"containers":[{"image":"a"}]}}}}`
+		scaled     = `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":2,"template":{"spec":{"containers":[{"image":"a"}]}}}}`
+		worse      = `{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":1,"template":{"spec":{"containers":[{"image":"b"}]}}}}`
+		labelled   = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"a":"b"}},"spec":{"replicas":1,"template":{"spec":{"containers":[{"image":"b"}]}}}}`
+		annotated  = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"annotations":{"a":"b"}},"spec":{"replicas":1,"template":{"spec":{"containers":[{"image":"a"}]}}}}`
+		suspended  = `{"apiVersion":"penstock.dev/v1","kind":"TrainingJob","spec":{"runPolicy":{"suspend":true},"roles":[{"name":"Worker","template":{"spec":{"containers":[{"name":"a"}]}}}]}}`
+		resumed    = `{"apiVersion":"penstock.dev/v1","kind":"TrainingJob","spec":{"runPolicy":{"suspend":false},"roles":[{"name":"Worker","template":{"spec":{"nodeSelector":{"a":"b"},"containers":[{"name":"a"}]}}}]}}`
+		config     = `{"apiVersion":"v1","kind":"ConfigMap","data":{"k":"long"}}`
+		longer     = `{"apiVersion":"v1","kind":"ConfigMap","data":{"k":"longer"}}`
+	)
+	var (
+		deployments = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+		configMaps  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+		jobs        = schema.GroupVersionKind{Group: "penstock.dev", Version: "v1", Kind: "TrainingJob"}
+		widgets     = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
+	)
+	tests := map[string]struct {
+		kind     schema.GroupVersionKind
+		rego     string
+		field    string
+		old, new string
+		denied   bool
+	}{
+		"the kind has no such field":                     {deployments, images, "spec.containers", deployment, worse, true},
+		"the kind has no such field, and the spec stays": {deployments, images, "spec.containers", deployment, annotated, false},
+		"the rule reads the field of other kinds":        {deployments, pods, "", deployment, worse, true},
+		"the field itself, which stays":                  {deployments, images, "spec.template.spec.containers", deployment, scaled, false},
+		"a rule on who may change it":                    {configMaps, author, "", config, longer, true},
+		"a misspelt key":                                 {configMaps, data, "data.kk", config, longer, true},
+		"the key":                                        {configMaps, data, "data.k", config, longer, true},
+		"no path":                                        {configMaps, data, "$.garbage[[", config, longer, true},
+		"no path either":                                 {configMaps, data, "the data", config, longer, true},
+		"a bracket in front":                             {configMaps, data, "[0].data", config, longer, true},
+		"a field that the rule does not read":            {configMaps, data, "metadata.name", config, longer, true},
+		"a field of a kind that nobody knows":            {widgets, images, "spec.containers", deployment, worse, true},
+		"and which the rule does not tell of":            {widgets, lost, "spec.containers", deployment, worse, true},
+		"the rule does not tell what it reads":           {deployments, lost, "spec.containers", deployment, worse, true},
+		"a label that is not there":                      {deployments, owner, "", deployment, labelled, false},
+		"a label that is not there, of who knows what":   {widgets, owner, "", deployment, labelled, false},
+		"a label that is required":                       {deployments, required, "", deployment, labelled, false},
+		"the details tell of growth":                     {deployments, required, "", deployment, scaled, true},
+		"a job is resumed":                               {jobs, backoff, "", suspended, resumed, false},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			request := updateRequest([]byte(tc.old), []byte(tc.new))
+			request.Fields = fields.Of(tc.kind)
+			verdict := judge(t, policy("p", strings.ReplaceAll(tc.rego, "FIELD", tc.field)), request)
+			if len(verdict.Errors) > 0 || len(verdict.Violations)+len(verdict.Tolerated) == 0 {
+				t.Fatalf("got %+v", verdict)
+			}
+			if got := !verdict.Allowed(); got != tc.denied {
+				t.Errorf("denied is %t, want %t: violations %v, tolerated %v", got, tc.denied, verdict.Violations, verdict.Tolerated)
 			}
 		})
 	}

@@ -34,12 +34,12 @@ var inputRoot = flowRoot{
 	isKind: func(inventoryPath) bool { return false },
 }
 
-// readsOf finds what compiled modules read of the input, through variables,
+// readsOf sums up what compiled modules read of the input, through variables,
 // functions and rules. Where the text does not say, as in input[x], it assumes
 // the most.
-func readsOf(modules []*ast.Module) reads {
+func readsOf(all []valueRead) reads {
 	var found reads
-	for _, read := range readsBelow(inputRoot, modules) {
+	for _, read := range all {
 		found.add(read)
 	}
 	return found

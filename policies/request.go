@@ -62,6 +62,13 @@ type Request struct {
 	// policy is asked about. An error is one of each of these policies.
 	Load func() (object, oldObject []byte, err error)
 
+	// Fields says whether objects of the kind may have a field, at the paths that
+	// rules give; sure is false where the kind's schema is not known. Nil of kinds
+	// of which nothing is known.
+	Fields func(path string) (known, sure bool)
+	// Stray asks for Violation.Stray.
+	Stray bool
+
 	// Object, OldObject and Options are JSON; empty or null when absent.
 	Object    []byte
 	OldObject []byte

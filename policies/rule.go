@@ -46,6 +46,8 @@ type rule struct {
 	compiler *ast.Compiler
 	queries  []query
 	reads    reads
+	// ofObject is what the rule reads of the object.
+	ofObject objectReads
 	// inventory is what the rule reads of data.inventory.
 	inventory []inventoryRead
 	// shared tells that the policy uses the shared library, whose values are
@@ -80,7 +82,8 @@ func compileRule(text string, libs ...string) (*rule, []RegoFault) {
 	for i, name := range own {
 		compiled[i] = r.compiler.Modules[name]
 	}
-	r.reads = readsOf(compiled)
+	all := readsBelow(inputRoot, compiled)
+	r.reads, r.ofObject = readsOf(all), objectReadsOf(all, modules.shared)
 	r.inventory = inventoryReadsOf(compiled)
 	for _, name := range verdictNames(module) {
 		q, err := r.prepare(module.Package.Path, name)

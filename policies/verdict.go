@@ -20,6 +20,9 @@ type Violation struct {
 	Field string
 	// Action is what the violation does to the request.
 	Action v1.PolicyAction
+	// Stray says why Field cannot be where the fault is, nothing if it can. It is
+	// for those who write policies, and told where Request.Stray asks for it.
+	Stray string
 	// Explanation says how it was found; nil unless Options.Explain.
 	Explanation *Explanation
 }
@@ -30,6 +33,15 @@ func (v Violation) String() string {
 		return fmt.Sprintf("%s (policy %s)", v.Message, v.Policy)
 	}
 	return fmt.Sprintf("%s: %s (policy %s)", v.Message, v.Fix, v.Policy)
+}
+
+// Strays says that the field of the violation cannot be where the fault is;
+// nothing if it can.
+func (v Violation) Strays() string {
+	if v.Stray == "" {
+		return ""
+	}
+	return fmt.Sprintf("policy %s names the field %s, and %s: let it name the field that is at fault, or none", v.Policy, v.Field, v.Stray)
 }
 
 func compareViolations(a, b Violation) int {
@@ -66,6 +78,10 @@ const (
 	ReasonNamespace ErrorReason = "Namespace"
 	// ReasonInventory means that the inventory that the policy reads is missing.
 	ReasonInventory ErrorReason = "Inventory"
+	// ReasonConditions means that a match condition fails, so that the API server
+	// refuses the request or does not ask. It is told where no API server has
+	// evaluated the conditions.
+	ReasonConditions ErrorReason = "MatchConditions"
 )
 
 // PolicyError says that a policy could not be evaluated for this request.

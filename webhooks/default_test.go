@@ -68,7 +68,7 @@ func TestDefault(t *testing.T) {
 			want: `{match: {resources: [{kinds: [Pod]}], operations: [CREATE, UPDATE]}, rego: "package a",
 				action: Deny, failurePolicy: Fail, upstreamKinds: Ignore}`,
 		},
-		"a null in the parameters of an override removes and stays": {
+		"a null in the parameters of an override stays, to be refused": {
 			object: policy(`{match: {resources: [{kinds: [Pod]}], operations: [CREATE]}, rego: "package a", action: Deny, failurePolicy: Fail,
 				upstreamKinds: Ignore, parameters: {max: 8}, overrides: [{namespaceSelector: {}, parameters: {max: null}}]}`),
 		},

@@ -15,6 +15,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/fields"
 )
 
 // Cluster is what a Gate has to ask the cluster.
@@ -274,7 +275,8 @@ func (g *Gate) policyRequest(ctx context.Context, request *admissionv1.Admission
 		return labels, nil
 	})
 	judged.MatchKind, judged.Scope = kind, scope
-	judged.Offline = g.Offline
+	judged.Offline, judged.Stray = g.Offline, g.Offline
+	judged.Fields = fields.Of(schema.GroupVersionKind(request.Kind))
 	judged.UserKnown = g.userKnown(request)
 	return judged
 }

@@ -40,7 +40,7 @@ func newWorkloadPolicies(systemUnnamed bool) (*typed[v1.WorkloadPolicy], error) 
 			}
 			return errs
 		},
-		// In the parameters of an override, null removes a parameter.
+		// A null among parameters is refused, and not dropped without a word.
 		nulls: true,
 	}, nil
 }

@@ -271,8 +271,19 @@ type PolicyOverride struct {
 	// +required
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// parameters are merged over those of the policy as a JSON merge patch
-	// (RFC 7386): null removes.
+	// unset names parameters of the policy, or of the overrides before, that are
+	// not there in these namespaces: maxGPUs, or the member frameworks.MPI; a
+	// member whose name holds a dot in brackets, limits[nvidia.com/gpu].
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	Unset []string `json:"unset,omitempty"`
+
+	// parameters are merged over those of the policy, less what is unset: members
+	// one by one, lists as a whole. None is null; unset removes.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Parameters *runtime.RawExtension `json:"parameters,omitempty"`

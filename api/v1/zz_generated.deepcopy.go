@@ -441,6 +441,11 @@ func (in *PolicyOverride) DeepCopyInto(out *PolicyOverride) {
 		*out = new(metav1.LabelSelector)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Unset != nil {
+		in, out := &in.Unset, &out.Unset
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Parameters != nil {
 		in, out := &in.Parameters, &out.Parameters
 		*out = new(runtime.RawExtension)

@@ -10,7 +10,7 @@
 //   - authors.go: what the author of a policy must be allowed to read; which
 //     kinds that are, by the pure readkinds.go;
 //   - preview.go: what a policy would mean for stored objects, for its author;
-//     counted and put into words by the pure tally.go;
+//     counted and put into words by the pure tally.go and strayfields.go;
 //   - inventory.go: every replica keeps the objects that policies read at those of
 //     the cluster; inventorymetrics.go counts them;
 //   - stored.go: how stored objects are judged, and which kinds;

@@ -115,8 +115,8 @@ func reading(spec *v1.WorkloadPolicySpec) *v1.WorkloadPolicySpec {
 		kept.UpstreamKinds = ""
 	}
 	for _, override := range spec.Overrides {
-		if override.Parameters != nil {
-			kept.Overrides = append(kept.Overrides, v1.PolicyOverride{NamespaceSelector: override.NamespaceSelector, Parameters: override.Parameters})
+		if override.Parameters != nil || len(override.Unset) > 0 {
+			kept.Overrides = append(kept.Overrides, v1.PolicyOverride{NamespaceSelector: override.NamespaceSelector, Unset: override.Unset, Parameters: override.Parameters})
 		}
 	}
 	return kept

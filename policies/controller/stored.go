@@ -21,6 +21,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/fields"
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
@@ -100,7 +101,8 @@ func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, only map[
 	var seen []byte
 	judged := policies.FromAdmission(request, s.Clock(), labels)
 	judged.Kind = metav1.GroupVersionKind(kind)
-	judged.Stored, judged.UserKnown = true, false
+	judged.Stored, judged.UserKnown, judged.Stray = true, false, true
+	judged.Fields = fields.Of(kind)
 	judged.Load = func() (_, _ []byte, err error) {
 		if seen, err = read(); err == nil && normal {
 			if seen, err = s.Normal(written, seen); err != nil {
@@ -167,15 +169,15 @@ func holds(ctx context.Context, conditions []admissionregistrationv1.MatchCondit
 	created, updated := *request, *request
 	created.Operation, updated.Operation = admissionv1.Create, admissionv1.Update
 	updated.OldObject = request.Object
-	onCreate, err := validation.MatchConditions(ctx, conditions, &created, false)
-	if err != nil || !slices.ContainsFunc(conditions, tellsOperation) {
-		return onCreate, err
-	}
 	onUpdate, err := validation.MatchConditions(ctx, conditions, &updated, false)
-	if err == nil && onCreate != onUpdate {
-		err = errOperation
+	if err != nil || !slices.ContainsFunc(conditions, tellsOperation) {
+		return onUpdate, err
 	}
-	return onCreate, err
+	onCreate, err := validation.MatchConditions(ctx, conditions, &created, false)
+	if err != nil || onCreate != onUpdate {
+		err = errOperation // An error may be that of a creation alone, which has no old object.
+	}
+	return onUpdate, err
 }
 
 // tellsOperation reports whether a match condition may tell a creation from an

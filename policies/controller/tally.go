@@ -110,6 +110,7 @@ type tally struct {
 	missing map[policies.Missing]int
 	unseen  []unseenKind
 	named   []named
+	stray   strayFields
 	// unnamed counts those that may not be named to the author.
 	unnamed int
 }
@@ -140,6 +141,7 @@ func (t *tally) add(now, old outcome) bool {
 		return false
 	}
 	t.judged++
+	t.stray.add(now)
 	if now.action() == v1.ActionDeny {
 		t.refused++
 	}
@@ -195,6 +197,9 @@ func (t *tally) warnings() []string {
 	}
 	for _, one := range t.named {
 		add("%s: %s", one.identity(), one.violation)
+	}
+	if text := t.stray.text(); text != "" {
+		add("%s", text)
 	}
 	if t.unnamed > 0 {
 		add("objects that you may not list are counted and not named")

@@ -60,6 +60,11 @@ func validateMatchConditions(conditions []admissionregistrationv1.MatchCondition
 			errs = append(errs, field.Required(at, "write a CEL expression over object, oldObject, request and authorizer, or remove the condition"))
 			continue
 		}
+		if names := celNames(expression); slices.Contains(names, "namespaceObject") {
+			errs = append(errs, field.Invalid(at, expression,
+				"namespaceObject is not there in the match conditions of webhooks, and would fail every request: select by match.namespaceSelector"))
+			continue
+		}
 		compiled := conditionCompiler().CompileCELExpression((*matchconditions.MatchCondition)(&conditions[i]), withAuthorizer, environment.NewExpressions)
 		if compiled.Error != nil {
 			errs = append(errs, field.Invalid(at, expression, compiled.Error.Detail))
@@ -98,8 +103,8 @@ var compiledConditions = struct {
 
 // MatchConditions says whether all conditions hold for a request, as the API
 // server does: a condition that is false settles it, whatever errors others
-// give. It is an error if that depends on what is not known; userKnown tells
-// whether the request's user is.
+// give. It is an error if that depends on what is not known, and a ConditionError if
+// one fails; userKnown tells whether the request's user is known.
 func MatchConditions(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest, userKnown bool) (bool, error) {
 	attributes, err := attributesOf(request)
 	if err != nil {
@@ -108,8 +113,10 @@ func MatchConditions(ctx context.Context, conditions []admissionregistrationv1.M
 	known, unknown := knowable(conditions, userKnown)
 	result := matcherOf(known).Match(ctx, attributes, nil, nobodyKnows)
 	switch {
+	case result.Error != nil && unknown != nil:
+		return false, unknown // It may be false, and that would settle it.
 	case result.Error != nil:
-		return false, result.Error
+		return false, failedCondition(ctx, known, attributes, result.Error)
 	case !result.Matches:
 		return false, nil
 	default:
@@ -121,7 +128,7 @@ func MatchConditions(ctx context.Context, conditions []admissionregistrationv1.M
 func knowable(conditions []admissionregistrationv1.MatchCondition, userKnown bool) (known []admissionregistrationv1.MatchCondition, unknown error) {
 	for _, condition := range conditions {
 		switch {
-		case !userKnown && strings.Contains(condition.Expression, "userInfo"):
+		case !userKnown && slices.Contains(celNames(condition.Expression), "userInfo"):
 			unknown = fmt.Errorf("match condition %s reads the user, who is not known", condition.Name)
 		case strings.Contains(condition.Expression, "authorizer"):
 			unknown = fmt.Errorf("match condition %s asks what the user may do, which only the API server knows", condition.Name)

@@ -1,15 +1,12 @@
 package validation
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -26,10 +23,11 @@ func ValidateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 	spec, path := &policy.Spec, field.NewPath("spec")
 	errs := validateMatch(&spec.Match, path.Child("match"))
 	errs = append(errs, validateMatchConditions(spec.MatchConditions, path.Child("matchConditions"))...)
-	errs = append(errs, validateParameters(spec.Parameters, path.Child("parameters"))...)
+	errs = append(errs, validateParameters(spec.Parameters, path.Child("parameters"), inParameters)...)
 	for i := range spec.Overrides {
-		errs = append(errs, validateOverride(&spec.Overrides[i], path.Child("overrides").Index(i))...)
+		errs = append(errs, validateOverride(spec, i, path.Child("overrides").Index(i))...)
 	}
+	errs = append(errs, droppedNulls(policy)...)
 	for i := range spec.Exceptions {
 		errs = append(errs, validateException(&spec.Exceptions[i], path.Child("exceptions").Index(i))...)
 	}
@@ -107,32 +105,6 @@ func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.Er
 		return nil
 	}
 	return metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
-}
-
-// validateParameters insists on an object: overrides merge into it, and a rule
-// reads its fields.
-func validateParameters(parameters *runtime.RawExtension, path *field.Path) field.ErrorList {
-	if parameters == nil || len(parameters.Raw) == 0 {
-		return nil
-	}
-	if !bytes.HasPrefix(bytes.TrimLeft(parameters.Raw, " \t\r\n"), []byte("{")) || !json.Valid(parameters.Raw) {
-		return field.ErrorList{field.Invalid(path, string(parameters.Raw),
-			"must be an object: put the value under a key that the rule reads as input.parameters.<key>")}
-	}
-	return nil
-}
-
-func validateOverride(override *v1.PolicyOverride, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if override.NamespaceSelector == nil {
-		errs = append(errs, field.Required(path.Child("namespaceSelector"), "select the namespaces that the override is for"))
-	}
-	errs = append(errs, validateSelector(override.NamespaceSelector, path.Child("namespaceSelector"))...)
-	errs = append(errs, validateParameters(override.Parameters, path.Child("parameters"))...)
-	if override.Parameters == nil && override.Action == "" {
-		errs = append(errs, field.Required(path, "an override without parameters and action changes nothing: give one of the two or remove it"))
-	}
-	return errs
 }
 
 func validateException(exception *v1.PolicyException, path *field.Path) field.ErrorList {

@@ -13,6 +13,7 @@ import (
 
 func TestValidateWorkloadPolicy(t *testing.T) {
 	const rule = `rego: "package a", match: {resources: [{group: penstock.dev, kinds: [TrainingJob]}]}`
+	const dropped = "client-side kubectl apply and kubectl edit drop what is null before Penstock sees it: "
 	tests := map[string]struct {
 		spec string
 		want []string
@@ -21,7 +22,7 @@ func TestValidateWorkloadPolicy(t *testing.T) {
   match: {resources: [{group: penstock.dev, kinds: [TrainingJob], subresources: [scale]}, {kinds: [Pod]}],
     namespaceSelector: {matchLabels: {a: b}}, exclude: {namespaces: [kube-*, team, "*"]}},
   matchConditions: [{name: example.com/gpu, expression: "true"}],
-  overrides: [{namespaceSelector: {}, parameters: {max: null}}],
+  overrides: [{namespaceSelector: {}, unset: [max]}],
   exceptions: [{namespaces: [a], names: [b], until: "2027-01-01T00:00:00Z", reason: r}],
   inventory: [{apiVersion: v1, kind: Namespace}, {apiVersion: apps/v1, kind: Deployment}]}`},
 		"nothing": {spec: `{}`, want: []string{
@@ -63,9 +64,36 @@ func TestValidateWorkloadPolicy(t *testing.T) {
 		"parameters that are no object": {spec: `{` + rule + `, parameters: [1]}`, want: []string{
 			`spec.parameters: Invalid value: "[1]": must be an object: put the value under a key that the rule reads as input.parameters.<key>`,
 		}},
+		"nulls": {
+			spec: `{` + rule + `, parameters: {a: null, b: {c: [{d: null}, null]}}, overrides: [{namespaceSelector: {}, parameters: {x: 1}}, {namespaceSelector: {}, parameters: {x: null, z: {a.b/c: null}}}]}`,
+			want: []string{
+				"spec.parameters.a: Invalid value: null: " + dropped + "leave it out, or give it a value",
+				"spec.parameters.b.c[0].d: Invalid value: null: " + dropped + "leave it out, or give it a value",
+				"spec.parameters.b.c[1]: Invalid value: null: " + dropped + "leave it out, or give it a value",
+				`spec.overrides[1].parameters.x: Invalid value: null: ` + dropped + `to remove the parameter there, write overrides[1].unset: ["x"]`,
+				`spec.overrides[1].parameters.z[a.b/c]: Invalid value: null: ` + dropped + `to remove the parameter there, write overrides[1].unset: ["z[a.b/c]"]`,
+			},
+		},
+		"what is unset": {spec: `{` + rule + `, parameters: {maxGPUs: 8, limits: {nvidia.com/gpu: 1}, frameworks: {MPI: 2}},
+  overrides: [{namespaceSelector: {}, unset: [maxGPUs, "limits[nvidia.com/gpu]", frameworks.MPI, limits.nvidia.com/gpu], parameters: {more: 1}}, {namespaceSelector: {}, unset: [more]}]}`},
+		"what is unset and not there": {
+			spec: `{` + rule + `, parameters: {maxGPUs: 8, frameworks: {MPI: 2}}, overrides: [{namespaceSelector: {}, unset: [maxGPU, frameworks.mpi, other, later]}, {namespaceSelector: {}, parameters: {later: 1}}]}`,
+			want: []string{
+				`spec.overrides[0].unset[0]: Invalid value: "maxGPU": is a parameter of neither the policy nor an override before: write maxGPUs`,
+				`spec.overrides[0].unset[1]: Invalid value: "frameworks.mpi": is a parameter of neither the policy nor an override before: write frameworks.MPI`,
+				`spec.overrides[0].unset[2]: Invalid value: "other": is a parameter of neither the policy nor an override before: there are frameworks, frameworks.MPI, maxGPUs`,
+				`spec.overrides[0].unset[3]: Invalid value: "later": is a parameter of neither the policy nor an override before: there are frameworks, frameworks.MPI, maxGPUs`,
+			},
+		},
+		"what is unset of nothing": {spec: `{` + rule + `, overrides: [{namespaceSelector: {}, unset: [a]}]}`, want: []string{
+			`spec.overrides[0].unset[0]: Invalid value: "a": is a parameter of neither the policy nor an override before: the policy has no parameters`,
+		}},
+		"a match condition on the namespace": {spec: `{` + rule + `, matchConditions: [{name: a, expression: "namespaceObject.metadata.labels.a == 'b'"}, {name: b, expression: "object.metadata.namespaceObject == 'namespaceObject'"}]}`, want: []string{
+			`spec.matchConditions[0].expression: Invalid value: "namespaceObject.metadata.labels.a == 'b'": namespaceObject is not there in the match conditions of webhooks, and would fail every request: select by match.namespaceSelector`,
+		}},
 		"an override of nothing for nobody": {spec: `{` + rule + `, overrides: [{}]}`, want: []string{
 			`spec.overrides[0].namespaceSelector: Required value: select the namespaces that the override is for`,
-			`spec.overrides[0]: Required value: an override without parameters and action changes nothing: give one of the two or remove it`,
+			`spec.overrides[0]: Required value: an override without parameters, unset and action changes nothing: give one of these or remove it`,
 		}},
 		"exceptions": {spec: `{` + rule + `, exceptions: [{names: [a], reason: r}, {reason: r}, {namespaces: [a, "*"], reason: r}, {namespaces: ["**"], names: [a, "*"], reason: r}]}`, want: []string{
 			`spec.exceptions[0]: Required value: names need namespaces: add the namespaces that the named objects live in`,
@@ -121,5 +149,31 @@ spec:
 	}
 	if errs := schema.ValidateMeta(t.Context(), nil, obj); len(errs) > 0 {
 		t.Errorf("a cluster-scoped object needs no namespace: %v", errs)
+	}
+}
+
+// kubectl keeps a copy of what was applied, in which is what it has dropped.
+func TestNullsThatKubectlDropped(t *testing.T) {
+	const applied = `{"spec":{"parameters":{"a":null},"overrides":[{"parameters":{"b":{"c":null},"d":null}}]}}`
+	policy := &v1.WorkloadPolicy{}
+	spec := `{rego: "package a", match: {resources: [{kinds: [Pod]}]}, parameters: {b: {c: 1}}, overrides: [{namespaceSelector: {}, parameters: {b: {}, d: null}}]}`
+	if err := yaml.UnmarshalStrict([]byte(spec), &policy.Spec); err != nil {
+		t.Fatal(err)
+	}
+	policy.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": applied}
+	const at = "metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: Forbidden: kubectl apply has dropped the null that was written at "
+	want := []string{
+		`spec.overrides[0].parameters.d: Invalid value: null: client-side kubectl apply and kubectl edit drop what is null before Penstock sees it: to remove the parameter there, write overrides[0].unset: ["d"]`,
+		at + `spec.parameters.a: leave it out, or give it a value`,
+		at + `spec.overrides[0].parameters.b.c: to remove the parameter there, write overrides[0].unset: ["b.c"]`,
+	}
+	if diff := cmp.Diff(want, words(validation.ValidateWorkloadPolicy(policy))); diff != "" {
+		t.Errorf("unexpected faults (-want +got):\n%s", diff)
+	}
+	for _, other := range []string{"", "no JSON", `[]`, `{"spec":{"parameters":[null],"overrides":[{"parameters":null}]}}`} {
+		policy.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = other
+		if got := words(validation.ValidateWorkloadPolicy(policy)); len(got) != 1 {
+			t.Errorf("%s: got %q", other, got)
+		}
 	}
 }

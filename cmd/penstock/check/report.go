@@ -141,6 +141,7 @@ func (c *Checker) decided(r *Result, decision webhooks.Decision) {
 	for _, warning := range decision.Warnings {
 		r.Warnings = append(r.Warnings, c.faultOf(warning))
 	}
+	r.Warnings = append(r.Warnings, strayFields(decision.Verdicts)...)
 	for _, policy := range decision.NotEvaluated {
 		r.NotEvaluated = append(r.NotEvaluated, NotEvaluated{
 			Policy: policy.Policy, Reason: c.lack(policy, r.Namespace), missing: policy.Missing,
@@ -162,6 +163,20 @@ func (c *Checker) decided(r *Result, decision webhooks.Decision) {
 	if len(decision.Causes) == 0 {
 		r.Faults = append(r.Faults, Fault{Message: status.Message})
 	}
+}
+
+// strayFields tells whoever writes policies of fields that cannot be where the
+// fault is that their rules name them for.
+func strayFields(verdicts []policies.Verdict) []Fault {
+	var found []Fault
+	for _, verdict := range verdicts {
+		for _, violation := range verdict.Violations {
+			if text := violation.Strays(); text != "" {
+				found = append(found, Fault{Message: text, Policy: violation.Policy})
+			}
+		}
+	}
+	return found
 }
 
 func (c *Checker) faultOf(cause webhooks.Cause) Fault {

@@ -217,6 +217,17 @@ func (c *Case) problems(verdict policies.Verdict) []string {
 	for _, unexpected := range found {
 		problems = append(problems, fmt.Sprintf("unexpected violation at %q: %s", unexpected.Field, unexpected))
 	}
+	return append(problems, strayFields(verdict)...)
+}
+
+// strayFields are those that cannot be where the fault is that they are named for.
+func strayFields(verdict policies.Verdict) []string {
+	var problems []string
+	for _, violation := range verdict.Violations {
+		if text := violation.Strays(); text != "" {
+			problems = append(problems, text)
+		}
+	}
 	return problems
 }
 

@@ -20,6 +20,7 @@ import (
 	penstockv1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/fields"
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
@@ -108,6 +109,7 @@ func (m *caseRequest) add(ctx context.Context, request policies.Request, paths f
 	request.Scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
 		return validation.MatchConditions(ctx, conditions, asked, request.UserKnown)
 	}
+	request.Fields, request.Stray = fields.Of(schema.GroupVersionKind(request.Kind)), true
 	m.requests, m.paths = append(m.requests, request), append(m.paths, paths)
 }
 

@@ -1,0 +1,99 @@
+package policies
+
+import (
+	"slices"
+)
+
+// objectReads are what a rule reads of the object.
+type objectReads struct {
+	// named are the fields that its Rego tells.
+	named *fields
+	// lost are the members at the top, and anyMember for all, of which it does not
+	// tell what is read.
+	lost map[string]bool
+}
+
+// objectReadsOf sorts out what of some reads of the input is of the object, by
+// whichever name. What the shared library reads counts as lost: it looks for pods
+// wherever a kind has them.
+func objectReadsOf(reads []valueRead, shared bool) objectReads {
+	found := objectReads{named: &fields{}, lost: map[string]bool{}}
+	if shared {
+		found.lost[anyMember] = true
+	}
+	for _, read := range reads {
+		path, member := read.path, ""
+		if len(path) > 0 {
+			member, path = path[0], path[1:]
+		}
+		if member == "review" && len(path) > 0 {
+			member, path = path[0], path[1:]
+			if member != "object" && member != anyMember {
+				continue // It says nothing of the object.
+			}
+		}
+		switch {
+		case member == "object":
+			found.add(path, read.whole)
+		case member == anyMember:
+			found.lost[anyMember] = true
+		case member == "" || member == "review":
+			found.add(nil, read.whole) // handed on, unless all of it is read
+		case !slices.Contains(inputMembers, member):
+			found.add(read.path, read.whole)
+		}
+	}
+	return found
+}
+
+func (r *objectReads) add(path []string, whole bool) {
+	switch {
+	case whole && len(path) == 0:
+		r.lost[anyMember] = true
+	case whole && len(path) == 1:
+		r.lost[path[0]] = true
+	default:
+		r.named.add(path, whole)
+	}
+}
+
+// reach says how what is read lies to a place.
+type reach int
+
+const (
+	// reachNone means that the place is not among what is read.
+	reachNone reach = iota
+	// reachLost means that it may be.
+	reachLost
+	// reachRead means that it, or something in it or around it, is read.
+	reachRead
+)
+
+// reaches says how what is read of an object lies to a place in it.
+func (r *objectReads) reaches(path []string) reach {
+	switch {
+	case r.named.reaches(path):
+		return reachRead
+	case len(path) == 1 && r.lost[path[0]]:
+		return reachRead
+	case r.lost[anyMember] || r.lost[path[0]]:
+		return reachLost
+	default:
+		return reachNone
+	}
+}
+
+func (f *fields) reaches(path []string) bool {
+	for depth, step := range path {
+		if f.whole {
+			return true
+		}
+		next := f.member(step)
+		if next == nil {
+			// What is around it is asked for: where that is not there, neither is it.
+			return f.empty() && depth >= 2
+		}
+		f = next
+	}
+	return true
+}
