@@ -22,8 +22,8 @@ type Loss struct {
 
 // ConvertForGood gives the JSON of an object in v1, for a manifest that is to
 // be kept in it from now on: what v1 cannot say is not kept in
-// v1.RestoreAnnotation, but told. Nulls, which say nothing, are not. Otherwise
-// it does what Convert does.
+// v1.RestoreAnnotation, but told. Nulls and empty lists, which say nothing, are not.
+// Otherwise it does what Convert does.
 func ConvertForGood(raw []byte) (hub []byte, lost []Loss, err error) {
 	object, err := splitObject(raw)
 	if err != nil {
@@ -37,7 +37,7 @@ func ConvertForGood(raw []byte) (hub []byte, lost []Loss, err error) {
 	object.metadata = metadata
 	losses, _ := parseLosses(kept)
 	for _, text := range slices.Sorted(maps.Keys(losses.set)) {
-		if value, ok := losses.set[text].(jsontext.Value); ok && value.Kind() == jsontext.KindNull {
+		if saysNothing(losses.set[text]) {
 			continue
 		}
 		if says, err := saysSomething(from, written, parsePointer(text)); err != nil || says {
@@ -50,6 +50,14 @@ func ConvertForGood(raw []byte) (hub []byte, lost []Loss, err error) {
 		lost = append(lost, Loss{field, encodeTree(losses.set[text])})
 	}
 	return object.appendTo(nil), lost, nil
+}
+
+func saysNothing(value tree) bool {
+	if list, ok := value.([]any); ok {
+		return len(list) == 0
+	}
+	scalar, ok := value.(jsontext.Value)
+	return ok && scalar.Kind() == jsontext.KindNull
 }
 
 // saysSomething reports whether v1 would be another without a value of the spec:

@@ -17,6 +17,7 @@ func TestConvertForGoodTellsWhatIsLost(t *testing.T) {
 		"a field's older place": {`{"cleanPodPolicy":"All","mpiReplicaSpecs":{"Worker":{}}}`, nil},
 		"a field's older name":  {`{"elasticPolicy":{"nProcPerNode":4},"pytorchReplicaSpecs":{"Worker":{}}}`, nil},
 		"a null":                {`{"pytorchReplicaSpecs":{"Worker":null},"runPolicy":null}`, nil},
+		"an empty list":         {`{"pytorchReplicaSpecs":{"Worker":{}},"elasticPolicy":{"metrics":[],"other":[]}}`, nil},
 		"what came later":       {`{"cleanPodPolicy":"All","runPolicy":{"cleanPodPolicy":"None"},"tfReplicaSpecs":{"Worker":{}}}`, map[string]string{"spec.cleanPodPolicy": `"All"`}},
 	}
 	for name, tc := range tests {

@@ -134,7 +134,10 @@ func (t fieldTable) text(path string, spec tree) string {
 	object, _ := spec.(map[string]any)
 	roles, _ := object["roles"].([]any)
 	to, ok := t.lookUp(p, spec, false)
-	if !ok {
+	switch {
+	case !ok && !t.isField(p[0]):
+		return path // It came from the spoke as it was, as v1 has no such field.
+	case !ok:
 		return "metadata.annotations[" + v1.RestoreAnnotation + "]"
 	}
 	var out strings.Builder
@@ -151,8 +154,17 @@ func (t fieldTable) text(path string, spec tree) string {
 	return out.String()
 }
 
+// isField reports whether v1's spec has a field.
+func (t fieldTable) isField(name string) bool {
+	return name == "roles" || slices.ContainsFunc(t.pairs, func(pair fieldPair) bool {
+		first, _, _ := strings.Cut(pair.hub, "/")
+		return first == name
+	})
+}
+
 // toPointer makes a pointer of the segments of a path: roles[1] becomes the
-// role's name, other brackets are kept as they are. role is the position of the
+// role's name, unless an earlier role has that, too; other brackets are kept as
+// they are. role is the position of the
 // role, -1 where the path leads to none.
 func toPointer(segments []string, spec tree) (p pointer, role int) {
 	p = slices.Clone(segments)
@@ -167,8 +179,14 @@ func toPointer(segments []string, spec tree) (p pointer, role int) {
 	if err != nil || i < 0 || i >= len(list) {
 		return p, -1
 	}
+	named := func(name string) func(any) bool {
+		return func(role any) bool { other, ok := roleName("roles", role); return ok && other == name }
+	}
 	if name, ok := roleName("roles", list[i]); ok {
 		p[1] = name
+		if slices.ContainsFunc(list[:i], named(name)) {
+			p[1] = "[" + key + "]"
+		}
 	}
 	return p, i
 }

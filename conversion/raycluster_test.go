@@ -169,7 +169,7 @@ func TestRayClusterFieldPaths(t *testing.T) {
 apiVersion: penstock.dev/v1
 kind: RayCluster
 spec:
-  roles: [{name: small}, {name: Head}, {name: big}, {name: big}]
+  roles: [{name: small}, {name: Head}, {name: big}, {name: big}, {name: Head}]
   autoscaler: {mode: Enabled}
 `)
 	alpha := v1.RayClusterGroupKind.WithVersion("v1alpha1")
@@ -202,6 +202,8 @@ spec:
 		"fault tolerance":        {alpha, "spec.gcsFaultTolerance.redisPassword.value", "spec.gcsFaultToleranceOptions.redisPassword.value"},
 		"the version":            {alpha, "spec.rayVersion", "spec.rayVersion"},
 		"a field v1alpha1 lacks": {alpha, "spec.gang.queueName", "metadata.annotations[penstock.dev/restore]"},
+		"a group called Head":    {alpha, "spec.roles[4].name", "spec.workerGroupSpecs[3].groupName"},
+		"no field of v1":         {alpha, "spec.workerGroupSpecs", "spec.workerGroupSpecs"},
 		"no such role":           {alpha, "spec.roles[7].replicas", "spec.workerGroupSpecs.7.replicas"},
 	}
 	for name, tc := range tests {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,7 +39,11 @@ func (p *pass[T, S]) make(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.createAll(ctx, p.result.Create)
+	leading, others := p.result.Create[:p.result.Leading], p.result.Create[p.result.Leading:]
+	if err := p.createAll(ctx, leading); err != nil || len(leading) > 0 && p.fault != nil {
+		return err
+	}
+	return p.createAll(ctx, others)
 }
 
 // generate fills in and creates a child that has a random part. A failure names
@@ -124,31 +129,34 @@ func (p *pass[T, S]) prune(ctx context.Context, fields map[string]any, wanted *u
 	return nil, nil
 }
 
-// createAll creates children, several at once, and stops at the first error.
+// createAll creates children, several at once, and stops at the first that
+// cannot be made. Of several such faults that of the first child is told, so
+// that trying again tells the same.
 func (p *pass[T, S]) createAll(ctx context.Context, children []plan.Object) error {
-	var mu sync.Mutex
-	var failed error
+	faults, errs := make([]*fault, len(children)), make([]error, len(children))
+	var stop atomic.Bool
 	var group sync.WaitGroup
 	slots := make(chan struct{}, parallel)
-	for _, child := range children {
+	for i, child := range children {
 		slots <- struct{}{}
-		mu.Lock()
-		stop := failed != nil || p.fault != nil
-		mu.Unlock()
-		if stop {
+		if stop.Load() || p.fault != nil {
 			break
 		}
 		group.Go(func() {
 			defer func() { <-slots }()
-			f, err := p.create(ctx, child)
-			mu.Lock()
-			defer mu.Unlock()
-			if err := p.settle(f, err); err != nil && failed == nil {
-				failed = err
+			faults[i], errs[i] = p.create(ctx, child)
+			if faults[i] != nil || errs[i] != nil {
+				stop.Store(true)
 			}
 		})
 	}
 	group.Wait()
+	var failed error
+	for i := range children {
+		if err := p.settle(faults[i], errs[i]); err != nil && failed == nil {
+			failed = err
+		}
+	}
 	return failed
 }
 
@@ -186,10 +194,24 @@ func (p *pass[T, S]) foreign(ctx context.Context, gvk schema.GroupVersionKind, k
 	case err != nil:
 		return nil, wrap("get", gvk.Kind, err)
 	case metav1.IsControlledBy(there, p.object):
-		return nil, nil
+		return p.findAgain(ctx, gvk.Kind, there)
 	default:
 		return p.notOwned(gvk.Kind, key.Name), nil
 	}
+}
+
+// findAgain labels a child that is ours and does not say so, where somebody has
+// edited its labels: only what has the label is observed.
+func (p *pass[T, S]) findAgain(ctx context.Context, kind string, child *metav1.PartialObjectMetadata) (*fault, error) {
+	if child.Labels[v1.ManagedByLabel] == v1.ManagedByValue || child.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"labels":{%q:%q}}}`, child.UID, v1.ManagedByLabel, v1.ManagedByValue)
+	log.FromContext(ctx).V(1).Info("Labelling child that lacks the label", kind, klog.KObj(child))
+	if err := p.client.Patch(ctx, child, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(v1.FieldManager)); err != nil {
+		return p.refusal(kind, err)
+	}
+	return nil, nil
 }
 
 // refusal turns the API server's answer to a child into a fault or an error.

@@ -77,8 +77,8 @@ func TestDeletionIsPlanned(t *testing.T) {
 	job.Spec.Roles = nil
 	b := newHeldBench(t, &hold, job)
 	result, writes := b.reconcile()
-	if !slices.Equal(writes, []string{"create"}) {
-		t.Errorf("it writes %v, want a pod and no status", writes)
+	if !slices.Equal(writes, []string{"create", "status"}) {
+		t.Errorf("it writes %v, want a pod and a status that tells of it", writes)
 	}
 	if result.RequeueAfter != time.Minute {
 		t.Errorf("looks again after %s", result.RequeueAfter)

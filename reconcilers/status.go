@@ -74,9 +74,9 @@ func forbidden(kind string, err error) *fault {
 // writeStatus writes the status if it changed. It returns how long to wait for
 // the rest: a change of nothing but counts is written after a second, so that a
 // burst of them costs one write, or none if something else is written before. Of
-// an object that is being deleted nothing is written any more.
+// an object that is about to go nothing is written any more.
 func (p *pass[T, S]) writeStatus(ctx context.Context) (time.Duration, error) {
-	if isBeingDeleted(p.object) {
+	if isBeingDeleted(p.object) && !p.result.Finalize {
 		return 0, nil
 	}
 	before, after := p.kind.Status(p.object), &p.result.Status

@@ -135,7 +135,9 @@ const (
 	RayClusterUpgradingReason       = "Upgrading"
 	RayClusterTemplateChangedReason = "TemplateChanged"
 	RayClusterUpgradeCompleteReason = "UpgradeComplete"
+	RayClusterOutdatedReason        = "PodsOutdated"
 	RayClusterSuspendingReason      = "Suspending"
 	RayClusterSuspendedReason       = "ClusterSuspended"
+	RayClusterDeletingReason        = "Deleting"
 	RayClusterResumedReason         = "ClusterResumed"
 )

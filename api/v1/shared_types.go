@@ -215,7 +215,7 @@ type Gang struct {
 
 // Phase is the one word that people print for the state of a workload.
 // Conditions hold the state; phase only repeats it.
-// +kubebuilder:validation:Enum=Pending;Creating;Running;Scaling;Restarting;Upgrading;Suspended;Succeeded;Failed
+// +kubebuilder:validation:Enum=Pending;Creating;Running;Scaling;Restarting;Upgrading;Suspended;Succeeded;Failed;Deleting
 type Phase string
 
 const (
@@ -237,6 +237,9 @@ const (
 	PhaseSucceeded Phase = "Succeeded"
 	// PhaseFailed means that the workload has failed. It is final.
 	PhaseFailed Phase = "Failed"
+	// PhaseDeleting means that the workload was deleted and stays until something
+	// is cleaned up.
+	PhaseDeleting Phase = "Deleting"
 )
 
 // RoleStatus counts the pods of one role.

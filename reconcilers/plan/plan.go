@@ -136,11 +136,16 @@ type Result[S any] struct {
 	// Create holds the children that should exist and never change: pods. Only
 	// the ones that were not observed are in it.
 	Create []Object
+	// Leading is how many of Create, from the first, the others are of no use
+	// without: while one of them cannot be made, the others are not tried, so that
+	// under a quota the room goes to it.
+	Leading int
 	// Delete holds the children that should go. They go after the status was
 	// written, so that what the status counts of them is never lost.
 	Delete []Deletion
 	// Finalize says that the object must not go without a plan of its deletion,
-	// or, while it is being deleted, that there is still something to do.
+	// or, while it is being deleted, that there is still something to do. Only
+	// while there is, the status of such an object is written.
 	Finalize bool
 	// DeleteSelf says that the object itself should go.
 	DeleteSelf bool

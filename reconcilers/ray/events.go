@@ -31,6 +31,20 @@ func workersAbandoned(n int) plan.Event {
 	}
 }
 
+func madeRoom(u *unit) plan.Event {
+	return plan.Event{
+		Type: corev1.EventTypeWarning, Reason: "MadeRoomForHead", Action: "DeletePods",
+		Message: fmt.Sprintf("Removed replica %d of group %s: a quota left no room for the head", u.index, u.role.Name),
+	}
+}
+
+func tokenRenewed() plan.Event {
+	return plan.Event{
+		Type: corev1.EventTypeWarning, Reason: "TokenRenewed", Action: "ReplacePods",
+		Message: "The secret of the token was made anew: the pods, which hold the old token, are replaced",
+	}
+}
+
 func upgradeStarted() plan.Event {
 	return plan.Event{Type: corev1.EventTypeNormal, Reason: "UpgradeStarted", Action: "ReplacePods", Message: "Began to replace pods of an older template"}
 }

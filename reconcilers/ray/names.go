@@ -139,10 +139,7 @@ func roleLabels(cluster *v1.RayCluster, role v1.RoleName) map[string]string {
 // podLabels are on a pod of a role. Labels that the author gave win over those
 // of KubeRay that only inform.
 func podLabels(cluster *v1.RayCluster, role *v1.RayRole) map[string]string {
-	nodeType, group := workerNodeType, string(role.Name)
-	if role.Name == v1.RoleHead {
-		nodeType, group = headNodeType, headGroup
-	}
+	nodeType, _ := rayPlace(role)
 	labels := map[string]string{
 		rayNodeLabel:             "yes",
 		rayIdentifierLabel:       cluster.Name + "-" + nodeType,
@@ -155,9 +152,35 @@ func podLabels(cluster *v1.RayCluster, role *v1.RayRole) map[string]string {
 	if role.Ray != nil {
 		labels = pods.WithLabels(labels, role.Ray.Labels)
 	}
-	labels = pods.WithLabels(labels, roleLabels(cluster, role.Name))
-	labels[rayNodeTypeLabel], labels[rayGroupLabel] = nodeType, group
+	labels = pods.WithLabels(labels, placeLabels(cluster, role))
 	labels[v1.TemplateHashLabel] = templateHash(cluster, role)
+	return labels
+}
+
+// placeLabels tell where in the cluster a pod of a role belongs.
+func placeLabels(cluster *v1.RayCluster, role *v1.RayRole) map[string]string {
+	labels := roleLabels(cluster, role.Name)
+	labels[rayNodeTypeLabel], labels[rayGroupLabel] = rayPlace(role)
+	return labels
+}
+
+// rayPlace is what Ray calls a role's type of node, and its group.
+func rayPlace(role *v1.RayRole) (nodeType, group string) {
+	if role.Name == v1.RoleHead {
+		return headNodeType, headGroup
+	}
+	return workerNodeType, string(role.Name)
+}
+
+// hostLabels tell which host of which replica a worker is.
+func hostLabels(cluster *v1.RayCluster, g *group, replica, host int32) map[string]string {
+	labels := map[string]string{
+		v1.ReplicaLabel: itoa(replica), v1.HostLabel: itoa(host), rayReplicaIndexLabel: itoa(replica),
+	}
+	if g.hosts > 1 {
+		labels[rayReplicaNameLabel] = groupBase(cluster, g.role.Name) + "-" + itoa(replica)
+		labels[rayHostIndexLabel] = itoa(host)
+	}
 	return labels
 }
 

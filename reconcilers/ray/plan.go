@@ -42,6 +42,8 @@ func Plan(cluster *v1.RayCluster, observed plan.Observed, now time.Time) plan.Re
 	if cluster.DeletionTimestamp == nil {
 		p.result.Finalize = usesRedis(cluster)
 		p.setStatus()
+	} else {
+		p.setDeletionStatus()
 	}
 	p.status.ObservedGeneration = cluster.Generation
 	p.result.Status = *p.status
@@ -58,6 +60,8 @@ type planner struct {
 	// status is a copy that becomes the status of the result.
 	status *v1.RayClusterStatus
 	result plan.Result[v1.RayClusterStatus]
+	// hashes are those of the roles' templates.
+	hashes map[v1.RoleName]string
 	// deleting holds what the result deletes.
 	deleting map[types.UID]bool
 	// ended are the pods that are replaced since they have ended.
@@ -80,6 +84,7 @@ func newPlanner(cluster *v1.RayCluster, observed plan.Observed, now time.Time) *
 		// differ from itself after a round trip.
 		now:      metav1.NewTime(now.Truncate(time.Second)),
 		status:   cluster.Status.DeepCopy(),
+		hashes:   map[v1.RoleName]string{},
 		deleting: map[types.UID]bool{},
 	}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/reconcilers/plan"
@@ -301,6 +302,7 @@ func TestHead(t *testing.T) {
 	refused := func(s *scene) *scene {
 		meta.SetStatusCondition(&s.cluster.Status.Conditions, metav1.Condition{
 			Type: v1.InvalidCondition, Status: metav1.ConditionTrue, Reason: v1.ChildForbiddenReason,
+			Message: `the API server forbids a Pod: pods "a-head" is forbidden: exceeded quota: team, requested: pods=1, used: pods=2, limited: pods=2`,
 		})
 		return s
 	}
@@ -319,7 +321,10 @@ func TestHead(t *testing.T) {
 		"failed under Never: it goes with its workers":                  {running(never).pod("a-head", fixtures.Failed(1)), with("", "a-head a-small-0-0 a-small-1-0", "0/3")},
 		"gone under Never: its workers go in the pass that makes it":    {running(never).without("a-head"), with("a-head", "a-small-0-0 a-small-1-0", "0/3")},
 		"with fault tolerance they stay":                                {running(never, fixtures.InRedis()).without("a-head"), with("a-head", "", "2/3")},
-		"a head that could not be made so far costs no worker":          {refused(running(never).without("a-head")), with("a-head", "", "2/3")},
+		"a quota refuses it: a worker makes room":                       {refused(running().without("a-head")), with("a-head", "a-small-1-0", "1/3")},
+		"one at a time": {
+			refused(running().without("a-head").pod("a-small-1-0", fixtures.Terminating())), with("a-head", "", "1/3"),
+		},
 		"workers of an earlier head, whose deletion was interrupted": {
 			running(never).pod("a-head", born(60)),
 			outcome{Deleted: "a-small-0-0 a-small-1-0", Phase: v1.PhaseScaling, Ready: "1/3", Reason: v1.RayClusterWorkersNotReadyReason},
@@ -441,5 +446,134 @@ func TestSuspend(t *testing.T) {
 	s.cluster.Spec.RunPolicy = nil
 	if got := outcomeOf(s.plan()); got.Created == "" {
 		t.Errorf("without the field it stays suspended: %v", got)
+	}
+}
+
+// TestHeadComesFirst: under a quota the workers would leave it no room.
+func TestHeadComesFirst(t *testing.T) {
+	fresh := Plan(fixtures.RayCluster("a"), plan.Observed{}, fixtures.Start)
+	if fresh.Leading != 1 || fresh.Create[0].GetName() != "a-head" || len(fresh.Create) != 3 {
+		t.Errorf("%d of %d lead, the first is %s", fresh.Leading, len(fresh.Create), fresh.Create[0].GetName())
+	}
+	if grown := running().without("a-small-0-0").plan(); grown.Leading != 0 || len(grown.Create) != 1 {
+		t.Errorf("%d of %d lead where the head is there", grown.Leading, len(grown.Create))
+	}
+}
+
+// TestLabelsAreRestored: by labels services find the head, and the autoscaler the
+// workers.
+func TestLabelsAreRestored(t *testing.T) {
+	relabelled := func(s *scene) []string {
+		var names []string
+		for _, child := range s.plan().Apply {
+			if pod, ok := child.(*corev1ac.PodApplyConfiguration); ok {
+				names = append(names, *pod.Name+" of "+string(*pod.UID))
+			}
+		}
+		return names
+	}
+	edit := func(key, value string) fixtures.PodMod {
+		return func(pod *corev1.Pod) { pod.Labels[key] = value }
+	}
+	head, worker := string(running().pods["a-head"].UID), string(running().pods["a-small-1-0"].UID)
+	for name, tc := range map[string]struct {
+		scene *scene
+		want  []string
+	}{
+		"nothing was edited":     {running(), nil},
+		"labels of the author's": {running().pod("a-head", edit("team", "x")), nil},
+		"the cluster":            {running().pod("a-head", edit(v1.ClusterNameLabel, "x")), []string{"a-head of " + head}},
+		"Ray's cluster":          {running().pod("a-small-1-0", edit(rayClusterLabel, "")), []string{"a-small-1-0 of " + worker}},
+		"the group":              {running().pod("a-small-1-0", edit(rayGroupLabel, "x")), []string{"a-small-1-0 of " + worker}},
+		"it is going":            {running().pod("a-head", edit(v1.ClusterNameLabel, "x"), fixtures.Terminating()), nil},
+	} {
+		if diff := cmp.Diff(tc.want, relabelled(tc.scene)); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestTokenIsRenewed: whoever deletes the secret of the token gets another one,
+// which pods that hold the old one do not take.
+func TestTokenIsRenewed(t *testing.T) {
+	authenticated := func(cluster *v1.RayCluster) { cluster.Spec.Auth = &v1.RayAuth{Mode: v1.RayAuthToken} }
+	secret := func(seconds int) plan.Object {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Name: "a", UID: "secret", CreationTimestamp: metav1.NewTime(fixtures.Start.Add(time.Duration(seconds) * time.Second)),
+		}}
+	}
+	under := func(secret plan.Object, mods ...fixtures.ClusterMod) *scene {
+		s := running(mods...)
+		for name := range s.pods {
+			s.pod(name, born(5))
+		}
+		s.others = []plan.Object{secret}
+		return s
+	}
+	done := outcome{Phase: v1.PhaseRunning, Ready: "3/3", Reason: v1.RayClusterAllPodsReadyReason}
+	all := outcome{Deleted: "a-head a-small-0-0 a-small-1-0", Phase: v1.PhaseRestarting, Ready: "0/3", Reason: v1.RayClusterHeadNotFoundReason}
+	for name, tc := range map[string]struct {
+		scene *scene
+		want  outcome
+	}{
+		"made with the pods":       {under(secret(5), authenticated), done},
+		"made before them":         {under(secret(0), authenticated), done},
+		"made after them":          {under(secret(6), authenticated), all},
+		"with none before":         {under(secret(6)).edit(authenticated), done},
+		"somebody else's":          {under(secret(6), func(c *v1.RayCluster) { authenticated(c); c.Spec.Auth.SecretName = new("a") }), done},
+		"a worker is an older one": {under(secret(6), authenticated).pod("a-head", born(7)).pod("a-small-1-0", born(7)), all},
+	} {
+		if diff := cmp.Diff(tc.want, outcomeOf(tc.scene.plan())); diff != "" {
+			t.Errorf("%s: outcome (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestOutdatedPodsAreTold: None leaves pods of an older template alone, and says
+// so until they are gone.
+func TestOutdatedPodsAreTold(t *testing.T) {
+	told := func(s *scene) string {
+		result := s.plan()
+		s.carryOut(result)
+		c := meta.FindStatusCondition(result.Status.Conditions, v1.RayClusterUpgradingCondition)
+		if c == nil {
+			return ""
+		}
+		return string(c.Status) + " " + c.Reason
+	}
+	s := running()
+	for i, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, ""},
+		{func() { s.edit(small(fixtures.RayImage("ray:next"))) }, "False PodsOutdated"},
+		{func() { s.without("a-small-0-0").without("a-small-1-0") }, "False UpgradeComplete"},
+		{func() { s.edit(small(fixtures.RayImage("ray:after"))) }, "False PodsOutdated"},
+		{func() { s.edit(fixtures.ClusterSuspended(true)) }, "False ClusterSuspended"},
+	} {
+		step.do()
+		s.each(fixtures.Running())
+		if got := told(s); got != step.want {
+			t.Errorf("step %d: %q, want %q", i, got, step.want)
+		}
+	}
+}
+
+// TestHeadWithoutAutoscaler: a head that was made before there was an autoscaler
+// does not run it, so nobody else scales down.
+func TestHeadWithoutAutoscaler(t *testing.T) {
+	down := small(fixtures.Replicas(1))
+	s := running().edit(fixtures.Autoscaled(v1.RayAutoscalerV1), down)
+	result := s.plan()
+	if got := outcomeOf(result).Deleted; got != "a-small-1-0" {
+		t.Errorf("deletes %q", got)
+	}
+	c := meta.FindStatusCondition(result.Status.Conditions, v1.RayClusterUpgradingCondition)
+	if c == nil || !strings.Contains(c.Message, "without the autoscaler") {
+		t.Errorf("condition %+v", c)
+	}
+	if got := outcomeOf(running(fixtures.Autoscaled(v1.RayAutoscalerV1)).edit(down).plan()).Deleted; got != "" {
+		t.Errorf("with an autoscaler it deletes %q", got)
 	}
 }

@@ -1,7 +1,7 @@
 package ray
 
 import (
-	"strconv"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,12 +26,8 @@ func (p *planner) newHead() *corev1.Pod {
 // newWorker returns the pod of one host of a replica.
 func (p *planner) newWorker(g *group, replica, host int32) *corev1.Pod {
 	pod := p.newPod(g.role, workerName(p.cluster, g.role.Name, replica, host))
-	number := strconv.Itoa(int(replica))
-	pod.Labels[v1.ReplicaLabel], pod.Labels[v1.HostLabel] = number, itoa(host)
-	pod.Labels[rayReplicaIndexLabel] = number
+	maps.Copy(pod.Labels, hostLabels(p.cluster, g, replica, host))
 	if g.hosts > 1 {
-		pod.Labels[rayReplicaNameLabel] = groupBase(p.cluster, g.role.Name) + "-" + number
-		pod.Labels[rayHostIndexLabel] = itoa(host)
 		// Hosts of one replica find each other by name.
 		if pod.Spec.Hostname == "" && pod.Spec.Subdomain == "" {
 			pod.Spec.Hostname, pod.Spec.Subdomain = pod.Name, headlessName(p.cluster)

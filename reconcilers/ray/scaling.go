@@ -3,9 +3,13 @@ package ray
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -28,12 +32,13 @@ func (p *planner) planPods() {
 		p.remove(pod, "belongs to no role")
 	}
 	p.goOnLeaving()
-	if p.recreate() {
+	if p.recreate() || p.renewsToken() {
 		return
 	}
 	p.replaceEnded(p.census.head)
 	p.upgradeHead()
 	p.abandonWorkers()
+	p.makeRoomForHead()
 	for _, g := range p.census.groups {
 		p.deleteNamed(g)
 		for _, u := range g.staying() {
@@ -45,6 +50,7 @@ func (p *planner) planPods() {
 	if len(p.ended) > 0 {
 		p.event(pods.ReplacedEvent(p.ended))
 	}
+	p.relabel()
 	if p.gang.Awaited() {
 		return
 	}
@@ -170,6 +176,40 @@ func (g *group) named(cluster *v1.RayCluster) map[int32]bool {
 	return indices
 }
 
+// makeRoomForHead deletes a replica of workers, one at a time, while a quota
+// leaves no room for the head: without it the others do nothing.
+func (p *planner) makeRoomForHead() {
+	if p.census.head.members[0] != nil || !p.headExceedsQuota() ||
+		slices.ContainsFunc(p.census.units(), func(u *unit) bool { return u.leaving }) {
+		return
+	}
+	for _, g := range slices.Backward(p.census.groups) {
+		if staying := g.staying(); len(staying) > 0 {
+			slices.SortStableFunc(staying, dispensableFirst)
+			p.removeUnit(staying[0], "makes room for the head")
+			p.event(madeRoom(staying[0]))
+			return
+		}
+	}
+}
+
+// headExceedsQuota says whether a quota refused the head when it was tried last.
+// The API server tells it from other refusals in its words alone.
+func (p *planner) headExceedsQuota() bool {
+	c := meta.FindStatusCondition(p.cluster.Status.Conditions, v1.InvalidCondition)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1.ChildForbiddenReason &&
+		strings.Contains(c.Message, strconv.Quote(headName(p.cluster))) && strings.Contains(c.Message, "exceeded quota")
+}
+
+// dispensableFirst orders replicas by which of them goes first.
+func dispensableFirst(a, b *unit) int {
+	return cmp.Or(
+		compareBool(a.ready(), b.ready()),
+		b.created().Compare(a.created()),
+		cmp.Compare(b.index, a.index),
+	)
+}
+
 // shrink removes replicas beyond the wanted number: those that are not ready
 // first, then the youngest, then the highest indices. Under the autoscaler only
 // it knows which are idle, and it names those that shall go.
@@ -179,21 +219,25 @@ func (p *planner) shrink(g *group) {
 	if surplus <= 0 || p.keepsSurplus(g) {
 		return
 	}
-	slices.SortStableFunc(staying, func(a, b *unit) int {
-		return cmp.Or(
-			compareBool(a.ready(), b.ready()),
-			b.created().Compare(a.created()),
-			cmp.Compare(b.index, a.index),
-		)
-	})
+	slices.SortStableFunc(staying, dispensableFirst)
 	for _, u := range staying[:surplus] {
 		p.removeUnit(u, "scaled down")
 	}
 	p.event(scaledDown(g, surplus, "fewer are wanted"))
 }
 
+// keepsSurplus says whether a group is left to the autoscaler. A head that was
+// made before there was one does not run it.
 func (p *planner) keepsSurplus(g *group) bool {
-	return autoscales(p.cluster) && !ptr.Deref(g.role.Suspend, false)
+	return autoscales(p.cluster) && !p.lacksAutoscaler() && !ptr.Deref(g.role.Suspend, false)
+}
+
+// lacksAutoscaler says whether the head is one that was made without the
+// autoscaler that the cluster asks for by now.
+func (p *planner) lacksAutoscaler() bool {
+	head := p.census.head.members[0]
+	return autoscales(p.cluster) && head != nil &&
+		!slices.ContainsFunc(head.Spec.Containers, func(c corev1.Container) bool { return c.Name == autoscalerContainer })
 }
 
 // target is the number of replicas that the cluster is ready with: the wanted
@@ -217,10 +261,31 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// createHead makes the head unless its pod is there, being deleted or not.
+// relabel gives pods their labels back, by which services lead to the head and
+// the autoscaler counts workers.
+func (p *planner) relabel() {
+	if head := p.census.head; !head.leaving && head.members[0] != nil {
+		p.result.Apply = pods.Relabel(p.result.Apply, head.members[0], placeLabels(p.cluster, head.role))
+	}
+	for _, g := range p.census.groups {
+		own := placeLabels(p.cluster, g.role)
+		for _, u := range g.staying() {
+			for host, pod := range u.members {
+				if pod != nil {
+					p.result.Apply = pods.Relabel(p.result.Apply, pod, pods.WithLabels(own, hostLabels(p.cluster, g, u.index, int32(host))))
+				}
+			}
+		}
+	}
+}
+
+// createHead makes the head unless its pod is there, being deleted or not. It
+// comes before the workers, which are of no use without it: under a quota they
+// would leave it no room.
 func (p *planner) createHead() {
 	if p.census.head.members[0] == nil {
 		p.create(p.newHead())
+		p.result.Leading = len(p.result.Create)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/reconcilers/plan"
 	"github.com/penstock-dev/penstock/reconcilers/pods"
 )
 
@@ -31,6 +32,20 @@ func (p *planner) setStatus() {
 	}
 	p.setProvisioned(reason == "")
 	p.status.Phase = p.phase(reason)
+}
+
+// setDeletionStatus says what is left of a cluster that is being deleted, and
+// what it waits for.
+func (p *planner) setDeletionStatus() {
+	p.setCounts()
+	p.setHead()
+	message := "the state of the cluster is being removed from Redis"
+	if p.hasPods() {
+		message = "the pods of the cluster are being deleted"
+	}
+	p.setCondition(v1.RayClusterHeadReadyCondition, metav1.ConditionFalse, v1.RayClusterDeletingReason, "the cluster is being deleted")
+	p.setCondition(v1.RayClusterReadyCondition, metav1.ConditionFalse, v1.RayClusterDeletingReason, message)
+	p.status.Phase = v1.PhaseDeleting
 }
 
 // setCounts counts the pods of each role, in the order of the spec. A pod that
@@ -156,9 +171,37 @@ func (p *planner) setUpgrading(ready bool) {
 		p.setCondition(v1.RayClusterUpgradingCondition, metav1.ConditionTrue, v1.RayClusterTemplateChangedReason, "pods of an older template are being replaced")
 	case was && !ready && !p.suspends():
 		p.setCondition(v1.RayClusterUpgradingCondition, metav1.ConditionTrue, v1.RayClusterTemplateChangedReason, "the pods of the new template are not all ready yet")
-	case was:
+	case was && !p.suspends() && !slices.ContainsFunc(p.census.units(), p.outdated):
 		p.setCondition(v1.RayClusterUpgradingCondition, metav1.ConditionFalse, v1.RayClusterUpgradeCompleteReason, "all pods are of the newest template")
 		p.event(upgradeComplete())
+	default:
+		p.setOutdated()
+	}
+}
+
+// setOutdated tells of pods of an older template that nothing replaces, as the
+// strategy is None, and takes back what was said once of a finished upgrade.
+func (p *planner) setOutdated() {
+	outdated := 0
+	for _, u := range p.census.units() {
+		if p.outdated(u) {
+			outdated++
+		}
+	}
+	told := meta.FindStatusCondition(p.status.Conditions, v1.RayClusterUpgradingCondition)
+	switch {
+	case p.suspends():
+		if told != nil {
+			p.setCondition(v1.RayClusterUpgradingCondition, metav1.ConditionFalse, v1.RayClusterSuspendedReason, "the cluster is suspended")
+		}
+	case outdated > 0:
+		message := fmt.Sprintf("%s of an older template: they stay until they are deleted, or upgradeStrategy is another than None", plan.Count(outdated, "replica"))
+		if p.lacksAutoscaler() {
+			message += "; the head among them, which was made without the autoscaler"
+		}
+		p.setCondition(v1.RayClusterUpgradingCondition, metav1.ConditionFalse, v1.RayClusterOutdatedReason, message)
+	case told != nil && told.Reason != v1.RayClusterUpgradeCompleteReason:
+		p.setCondition(v1.RayClusterUpgradingCondition, metav1.ConditionFalse, v1.RayClusterUpgradeCompleteReason, "all pods are of the newest template")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,20 +20,61 @@ func (p *planner) planToken() {
 	if !authenticates(p.cluster) || takesKubernetesTokens(p.cluster) || p.cluster.Spec.Auth.SecretName != nil {
 		return
 	}
-	name := tokenSecretName(p.cluster)
-	for _, secret := range plan.ChildrenOf[*corev1.Secret](p.observed) {
-		if secret.Name == name {
-			return
-		}
+	if p.tokenSecret() != nil {
+		return
 	}
 	p.result.Generate = append(p.result.Generate, plan.Generated{
 		Generator: tokenGenerator,
 		Child: &corev1.Secret{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: p.cluster.Namespace, Labels: clusterLabels(p.cluster)},
+			ObjectMeta: metav1.ObjectMeta{Name: tokenSecretName(p.cluster), Namespace: p.cluster.Namespace, Labels: clusterLabels(p.cluster)},
 			Type:       corev1.SecretTypeOpaque,
 		},
 	})
+}
+
+func (p *planner) tokenSecret() *corev1.Secret {
+	for _, secret := range plan.ChildrenOf[*corev1.Secret](p.observed) {
+		if secret.Name == tokenSecretName(p.cluster) {
+			return secret
+		}
+	}
+	return nil
+}
+
+// renewsToken deletes all pods where the token is younger than one of them, and
+// says whether that is going on: somebody has deleted the secret, and pods that
+// start with the new token would not be let in by those that hold the old one.
+// The older ones go last, so that one that is still there stands for all.
+func (p *planner) renewsToken() bool {
+	if !authenticates(p.cluster) || takesKubernetesTokens(p.cluster) || p.cluster.Spec.Auth.SecretName != nil {
+		return false
+	}
+	secret := p.tokenSecret()
+	if secret == nil {
+		return false
+	}
+	isOlder := func(u *unit) bool {
+		// Of a pod of another template nobody knows whether it holds a token.
+		return !p.outdated(u) && slices.ContainsFunc(u.pods(), func(pod *corev1.Pod) bool {
+			return pod.CreationTimestamp.Before(&secret.CreationTimestamp)
+		})
+	}
+	units := p.census.units()
+	if !slices.ContainsFunc(units, isOlder) {
+		return false
+	}
+	if !slices.ContainsFunc(units, func(u *unit) bool { return u.leaving }) {
+		p.event(tokenRenewed())
+	}
+	for _, older := range []bool{false, true} {
+		for _, u := range units {
+			if isOlder(u) == older {
+				p.removeUnit(u, "holds an older token")
+			}
+		}
+	}
+	return true
 }
 
 // generateToken fills a secret with a token of 32 random bytes.

@@ -20,7 +20,15 @@ func strategyOf(cluster *v1.RayCluster) v1.UpgradeType {
 	return v1.UpgradeNone
 }
 
-func (p *planner) outdated(u *unit) bool { return u.outdated(templateHash(p.cluster, u.role)) }
+func (p *planner) outdated(u *unit) bool { return u.outdated(p.hash(u.role)) }
+
+// hash is the hash of a role's template, made once in a planning.
+func (p *planner) hash(role *v1.RayRole) string {
+	if p.hashes[role.Name] == "" {
+		p.hashes[role.Name] = templateHash(p.cluster, role)
+	}
+	return p.hashes[role.Name]
+}
 
 // recreate deletes all pods when one is of an older template, and says whether
 // that is going on: nothing is made before the last old pod is gone. Those go
@@ -66,7 +74,7 @@ func (p *planner) upgradeGroup(g *group) {
 	if strategyOf(p.cluster) != v1.UpgradeRollingUpdate {
 		return
 	}
-	hash := templateHash(p.cluster, g.role)
+	hash := p.hash(g.role)
 	isOld := func(u *unit) bool { return u.outdated(hash) }
 	if !slices.ContainsFunc(g.ordered(), isOld) {
 		return
@@ -129,11 +137,8 @@ func (p *planner) abandonWorkers() {
 		return
 	}
 	head := p.census.head
-	lost := head.leaving || head.awaited
-	if head.members[0] == nil {
-		// One that could not be made so far was never there.
-		lost = !p.isRefused()
-	}
+	// No worker is made before the head is.
+	lost := head.leaving || head.awaited || head.members[0] == nil
 	abandoned := 0
 	for _, g := range p.census.groups {
 		for _, u := range g.staying() {

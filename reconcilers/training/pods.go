@@ -34,6 +34,8 @@ func (p *planner) planPods() {
 				replaced = append(replaced, pods.Replaced{Pod: m.pod, Condition: m.Condition})
 				p.countReplacement(m)
 				p.remove(m.pod, "replaced by a new pod")
+			case m.pod != nil:
+				p.result.Apply = pods.Relabel(p.result.Apply, m.pod, memberLabels(p.job, m.role.Name, m.index))
 			}
 		}
 		for _, pod := range crew.surplus {

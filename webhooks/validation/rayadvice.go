@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
@@ -29,7 +30,38 @@ func AdviseRayCluster(old, cluster *v1.RayCluster) field.ErrorList {
 	for _, line := range adviseRaySpec(&old.Spec) {
 		known[line.Error()] = true
 	}
-	return slices.DeleteFunc(advice, func(line *field.Error) bool { return known[line.Error()] })
+	advice = slices.DeleteFunc(advice, func(line *field.Error) bool { return known[line.Error()] })
+	return append(advice, adviseRayChange(&old.Spec, &cluster.Spec)...)
+}
+
+// adviseRayChange tells what a change does not do to a cluster that runs.
+func adviseRayChange(old, spec *v1.RayClusterSpec) field.ErrorList {
+	var advice field.ErrorList
+	path := field.NewPath("spec")
+	if inRedis(old) && !(inRedis(spec) && keepsState(old.GCSFaultTolerance, spec.GCSFaultTolerance)) {
+		advice = append(advice, field.Forbidden(path.Child("gcsFaultTolerance"),
+			"leads the cluster away from the state that it has in Redis: that stays there, and nothing removes it when the cluster is deleted; remove it by hand, or make a new cluster instead"))
+	}
+	replaces := spec.UpgradeStrategy != nil && spec.UpgradeStrategy.Type != "" && spec.UpgradeStrategy.Type != v1.UpgradeNone
+	if enablesAutoscaler(spec) && !enablesAutoscaler(old) && !replaces {
+		advice = append(advice, field.Forbidden(path.Child("autoscaler", "mode"),
+			"takes effect with the next head: the one that runs has no autoscaler; delete its pod, or let upgradeStrategy replace it"))
+	}
+	return advice
+}
+
+func enablesAutoscaler(spec *v1.RayClusterSpec) bool {
+	return spec.Autoscaler != nil && spec.Autoscaler.Mode == v1.Enabled
+}
+
+func inRedis(spec *v1.RayClusterSpec) bool {
+	options := spec.GCSFaultTolerance
+	return options != nil && (options.Backend == "" || options.Backend == v1.GCSBackendRedis)
+}
+
+// keepsState says whether two ways to keep state in Redis lead to the same.
+func keepsState(old, options *v1.GCSFaultTolerance) bool {
+	return ptr.Equal(old.RedisAddress, options.RedisAddress) && ptr.Equal(old.ExternalStorageNamespace, options.ExternalStorageNamespace)
 }
 
 func adviseRaySpec(spec *v1.RayClusterSpec) field.ErrorList {

@@ -36,7 +36,7 @@ func ValidateRayCluster(old, cluster *v1.RayCluster) field.ErrorList {
 		errs = append(errs, validateManagedBy(spec.RunPolicy.ManagedBy, path.Child("runPolicy", "managedBy"))...)
 	}
 	errs = append(errs, validateRayGang(spec, path.Child("gang"))...)
-	errs = append(errs, validateHead(spec.Head, path.Child("head"))...)
+	errs = append(errs, validateHead(cluster.Name, spec.Head, path.Child("head"))...)
 	errs = append(errs, validateAutoscaler(spec, path.Child("autoscaler"))...)
 	errs = append(errs, validateUpgrade(spec.UpgradeStrategy, path.Child("upgradeStrategy"))...)
 	errs = append(errs, validateFaultTolerance(cluster, path)...)

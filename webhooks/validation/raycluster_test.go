@@ -1,6 +1,7 @@
 package validation_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -160,15 +161,15 @@ func TestValidateRayCluster(t *testing.T) {
 				`spec.gcsFaultTolerance.redisAddress: Required value: the state is kept in Redis: say where it is, such as redis:6379`,
 				`spec.gcsFaultTolerance.redisPassword.value: Forbidden: is a password in plain text, for everybody to read who may read the cluster: ` +
 					`put it into a Secret, and name that by valueFrom.secretKeyRef`,
-				`metadata.annotations[ray.io/ft-enabled]: Invalid value: "true": is the older form of gcsFaultTolerance and cannot stand beside it: remove it`,
-				`spec.roles[0].ray.startParams[redis-password]: Forbidden: is said by gcsFaultTolerance: remove it, and write it there`,
-				`spec.roles[0].template.spec.containers[0].env[0]: Forbidden: REDIS_PASSWORD is set by Penstock from gcsFaultTolerance: remove it, and write it there`,
+				`metadata.annotations[ray.io/ft-enabled]: Invalid value: "true": is the older form of gcsFaultTolerance (gcsFaultToleranceOptions in v1alpha1) and cannot stand beside it: remove it`,
+				`spec.roles[0].ray.startParams[redis-password]: Forbidden: is said by gcsFaultTolerance (gcsFaultToleranceOptions in v1alpha1): remove it, and write it there`,
+				`spec.roles[0].template.spec.containers[0].env[0]: Forbidden: REDIS_PASSWORD is set by Penstock from gcsFaultTolerance (gcsFaultToleranceOptions in v1alpha1): remove it, and write it there`,
 			},
 		},
 		"fault tolerance behind the back": {
 			cluster: `spec: {roles: [{name: Head, template: {spec: {containers: [{name: ray, image: a, env: [{name: RAY_REDIS_ADDRESS, value: a}]}]}}}]}`,
 			want: []string{`spec.roles[0].template.spec.containers[0].env[0]: Forbidden: turns on fault tolerance behind the operator's back, ` +
-				`and nothing is cleaned up: write gcsFaultTolerance instead`},
+				`and nothing is cleaned up: write gcsFaultTolerance (gcsFaultToleranceOptions in v1alpha1) instead`},
 		},
 		"tokens without a version": {
 			cluster: `spec: {auth: {mode: Token}, roles: [` + rayHead + `]}`,
@@ -178,7 +179,7 @@ func TestValidateRayCluster(t *testing.T) {
 			cluster: `spec: {rayVersion: 2.52.0, auth: {mode: Token, tokens: Kubernetes, secretName: a}, roles: [` + rayHead + `]}`,
 			want: []string{
 				`spec.auth.secretName: Forbidden: is for a shared token, and tokens are Kubernetes': remove it, or set tokens to Shared`,
-				`spec.rayVersion: Invalid value: "2.52.0": is too old, as tokens of Kubernetes need Ray 2.55: use a newer image, or set auth.mode to Disabled`,
+				`spec.rayVersion: Invalid value: "2.52.0": is too old, as tokens of Kubernetes need Ray 2.55: use a newer image, or set auth.mode to Disabled (authOptions.mode: disabled in v1alpha1)`,
 			},
 		},
 		"a version that is none": {
@@ -189,6 +190,10 @@ func TestValidateRayCluster(t *testing.T) {
 			cluster: `spec: {runPolicy: {managedBy: kuberay}, roles: [` + rayHead + `]}`,
 			want: []string{`spec.runPolicy.managedBy: Invalid value: "kuberay": must be a domain-prefixed path such as penstock.dev/manager: ` +
 				`name the controller so, or remove the field`},
+		},
+		"the name of another service of the cluster": {
+			cluster: `{metadata: {name: a}, spec: {head: {service: {metadata: {name: a-serve-svc}}}, roles: [` + rayHead + `]}}`,
+			want:    []string{`spec.head.service.metadata.name: Invalid value: "a-serve-svc": is the name of another service of this cluster: use another, or leave it out`},
 		},
 		"a service's name": {
 			cluster: `spec: {head: {service: {metadata: {name: A_b}}}, roles: [` + rayHead + `]}`,
@@ -234,5 +239,36 @@ func TestAdviseRayCluster(t *testing.T) {
 	}
 	if again := validation.AdviseRayCluster(cluster, cluster); len(again) > 0 {
 		t.Errorf("said again what the author knows: %v", again)
+	}
+}
+
+// TestAdviseRayChange: what a change does not do to a cluster that runs.
+func TestAdviseRayChange(t *testing.T) {
+	const (
+		state = "spec.gcsFaultTolerance: Forbidden: leads the cluster away from the state that it has in Redis: that stays there, and nothing removes it " +
+			"when the cluster is deleted; remove it by hand, or make a new cluster instead"
+		autoscaler = "spec.autoscaler.mode: Forbidden: takes effect with the next head: the one that runs has no autoscaler; delete its pod, or let upgradeStrategy replace it"
+	)
+	for name, tc := range map[string]struct {
+		old, spec string
+		want      []string
+	}{
+		"nothing of the kind": {"gcsFaultTolerance: {redisAddress: a}", "gcsFaultTolerance: {redisAddress: a, redisUsername: {value: b}}", nil},
+		"turned on":           {"", "gcsFaultTolerance: {redisAddress: a}", nil},
+		"turned off":          {"gcsFaultTolerance: {redisAddress: a}", "", []string{state}},
+		"another Redis":       {"gcsFaultTolerance: {redisAddress: a}", "gcsFaultTolerance: {redisAddress: b}", []string{state}},
+		"another namespace":   {"gcsFaultTolerance: {redisAddress: a}", "gcsFaultTolerance: {redisAddress: a, externalStorageNamespace: b}", []string{state}},
+		"an autoscaler":       {"", "autoscaler: {mode: Enabled}", []string{autoscaler}},
+		"it was on":           {"autoscaler: {mode: Enabled}", "autoscaler: {mode: Enabled, version: v2}", nil},
+		"the head is replaced": {
+			"", "autoscaler: {mode: Enabled}, upgradeStrategy: {type: Recreate}", nil,
+		},
+	} {
+		cluster := func(spec string) *v1.RayCluster {
+			return clusterOf(t, "spec: {"+strings.TrimPrefix(spec+", ", ", ")+"roles: ["+rayHead+"]}")
+		}
+		if diff := cmp.Diff(tc.want, words(validation.AdviseRayCluster(cluster(tc.old), cluster(tc.spec)))); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
 	}
 }

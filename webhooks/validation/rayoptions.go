@@ -13,7 +13,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
-func validateHead(head *v1.RayHead, path *field.Path) field.ErrorList {
+func validateHead(cluster string, head *v1.RayHead, path *field.Path) field.ErrorList {
 	if head == nil || head.Service == nil || head.Service.Metadata == nil || head.Service.Metadata.Name == nil {
 		return nil
 	}
@@ -21,6 +21,11 @@ func validateHead(head *v1.RayHead, path *field.Path) field.ErrorList {
 	if name != "" && len(validation.IsDNS1035Label(name)) > 0 {
 		return field.ErrorList{field.Invalid(path.Child("service", "metadata", "name"), name,
 			"must be a DNS label: use at most 63 lower-case letters, digits and -, beginning with a letter")}
+	}
+	// The cluster's other services have these names.
+	if cluster != "" && (name == cluster+"-serve-svc" || name == cluster+"-headless") {
+		return field.ErrorList{field.Invalid(path.Child("service", "metadata", "name"), name,
+			"is the name of another service of this cluster: use another, or leave it out")}
 	}
 	return nil
 }
@@ -149,7 +154,7 @@ func validateFaultTolerance(cluster *v1.RayCluster, path *field.Path) field.Erro
 			if variable.Name != "RAY_REDIS_ADDRESS" {
 				return nil
 			}
-			return field.Forbidden(path, "turns on fault tolerance behind the operator's back, and nothing is cleaned up: write gcsFaultTolerance instead")
+			return field.Forbidden(path, "turns on fault tolerance behind the operator's back, and nothing is cleaned up: write gcsFaultTolerance (gcsFaultToleranceOptions in v1alpha1) instead")
 		})
 	}
 	path = path.Child("gcsFaultTolerance")
@@ -165,14 +170,14 @@ func validateFaultTolerance(cluster *v1.RayCluster, path *field.Path) field.Erro
 	for _, name := range []string{faultToleranceAnnotation, storageNamespaceAnnotation} {
 		if value, set := cluster.Annotations[name]; set {
 			errs = append(errs, field.Invalid(annotations.Key(name), value,
-				"is the older form of gcsFaultTolerance and cannot stand beside it: remove it"))
+				"is the older form of gcsFaultTolerance (gcsFaultToleranceOptions in v1alpha1) and cannot stand beside it: remove it"))
 		}
 	}
 	errs = append(errs, validateRedisParams(spec)...)
 	return append(errs, eachHeadVariable(spec, func(variable corev1.EnvVar, path *field.Path) *field.Error {
 		switch variable.Name {
 		case "RAY_REDIS_ADDRESS", "REDIS_PASSWORD", "REDIS_USERNAME":
-			return field.Forbidden(path, variable.Name+" is set by Penstock from gcsFaultTolerance: remove it, and write it there")
+			return field.Forbidden(path, variable.Name+" is set by Penstock from gcsFaultTolerance (gcsFaultToleranceOptions in v1alpha1): remove it, and write it there")
 		}
 		return nil
 	})...)
@@ -188,7 +193,7 @@ func validateRedisParams(spec *v1.RayClusterSpec) field.ErrorList {
 		params := field.NewPath("spec", "roles").Index(i).Child("ray", "startParams")
 		for _, name := range []string{"redis-password", "redis-username"} {
 			if _, set := node.StartParams[name]; set {
-				errs = append(errs, field.Forbidden(params.Key(name), "is said by gcsFaultTolerance: remove it, and write it there"))
+				errs = append(errs, field.Forbidden(params.Key(name), "is said by gcsFaultTolerance (gcsFaultToleranceOptions in v1alpha1): remove it, and write it there"))
 			}
 		}
 	}
@@ -222,7 +227,7 @@ func validateRayAuth(spec *v1.RayClusterSpec, path *field.Path) field.ErrorList 
 	case !ok:
 		errs = append(errs, field.Invalid(versionPath, *spec.RayVersion, "must be a version of Ray such as 2.52.0, as "+why+": write the one in the image"))
 	case olderThan(spec.RayVersion, 2, minor):
-		errs = append(errs, field.Invalid(versionPath, *spec.RayVersion, "is too old, as "+why+": use a newer image, or set auth.mode to Disabled"))
+		errs = append(errs, field.Invalid(versionPath, *spec.RayVersion, "is too old, as "+why+": use a newer image, or set auth.mode to Disabled (authOptions.mode: disabled in v1alpha1)"))
 	}
 	return errs
 }

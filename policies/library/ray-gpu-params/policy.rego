@@ -6,7 +6,7 @@ violation contains {"msg": msg, "field": said.field, "fix": fix} if {
 	count(workload.roles_having(["spec", "ray", "startParams", "num-gpus"])) + count(workload.roles_having(["spec", "ray", "resources", "GPU"])) > 0
 	some said in gpus_said
 	not whole(said.text)
-	msg := sprintf("tells Ray of %s GPUs, which it takes in whole numbers only", [said.text])
+	msg := sprintf("tells Ray of %q GPUs, which it takes in whole numbers only", [said.text])
 	fix := "write a whole number, or leave it out: it follows from the limits; tasks may ask for parts of a GPU"
 }
 

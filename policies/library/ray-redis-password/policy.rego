@@ -24,6 +24,29 @@ violation contains fault(sprintf("%s.env[%d].value", [container.path, i]), varia
 	has_password(variable.value)
 }
 
+violation contains fault(sprintf("%s.env[%d].valueFrom.configMapKeyRef", [container.path, i]), variable.name) if {
+	some container in workload.containers_setting(input.parameters.variables)
+	not container.path in settled
+	some i, variable in container.spec.env
+	variable.name in input.parameters.variables
+	variable.valueFrom.configMapKeyRef
+}
+
+violation contains fault(sprintf("spec.autoscaler.env[%d].value", [i]), variable.name) if {
+	some i, variable in input.object.spec.autoscaler.env
+	is_secret(variable)
+}
+
+violation contains fault(sprintf("spec.autoscaler.env[%d].valueFrom.configMapKeyRef", [i]), variable.name) if {
+	some i, variable in input.object.spec.autoscaler.env
+	variable.name in input.parameters.variables
+	variable.valueFrom.configMapKeyRef
+}
+
+violation contains fault("spec.gcsFaultTolerance.redisPassword.valueFrom.configMapKeyRef", "a ConfigMap") if {
+	input.object.spec.gcsFaultTolerance.redisPassword.valueFrom.configMapKeyRef
+}
+
 violation contains fault("spec.gcsFaultTolerance.redisAddress", "the address of Redis") if {
 	has_password(input.object.spec.gcsFaultTolerance.redisAddress)
 }
@@ -48,11 +71,22 @@ settled := {concat("", [role.pod_path, ".containers[0]"]) |
 	invariant(role)
 }
 
-# What the shell or Kubernetes is to fill in is not plain.
+is_secret(variable) if {
+	variable.name in input.parameters.variables
+	plain(variable.value)
+}
+
+is_secret(variable) if {
+	variable.name in input.parameters.addresses
+	has_password(variable.value)
+}
+
+# What the shell or Kubernetes is to fill in, as a whole, is not plain. A password
+# may have a $ in it.
 plain(text) if {
 	is_string(text)
 	text != ""
-	not contains(text, "$")
+	not regex.match(`^["']?\$(\([A-Za-z_][A-Za-z0-9_.-]*\)|\{?[A-Za-z_][A-Za-z0-9_]*\}?)["']?$`, text)
 }
 
 has_password(address) if {
