@@ -24,7 +24,8 @@ func TestPanicsAreRecovered(t *testing.T) {
 		t.Fatal(err)
 	}
 	object = object.DeepCopy()
-	object.Name = "bad"
+	// What is broken below must be no other policy's.
+	object.Name, object.Spec.Rego = "bad", "package bad\nviolation contains \"no\" if true"
 	if err := engine.Set(object); err != nil {
 		t.Fatal(err)
 	}

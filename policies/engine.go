@@ -193,11 +193,7 @@ func newEntry(last *entry, policy *v1.WorkloadPolicy) *entry {
 		}
 		return next
 	}
-	var lastInForce *Policy
-	if last != nil {
-		lastInForce = last.inForce
-	}
-	compiled, err := compile(policy, lastInForce)
+	compiled, err := compile(policy)
 	next.err = err
 	next.inForce = compiled
 	if err != nil && last != nil && last.inForce.rule != nil {

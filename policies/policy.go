@@ -53,7 +53,7 @@ func (p *Policy) Generation() int64 { return p.generation }
 // Compile compiles a policy. The error, if any, is a *CompileError with
 // everything that is wrong with it.
 func Compile(policy *v1.WorkloadPolicy) (*Policy, error) {
-	compiled, err := compile(policy, nil)
+	compiled, err := compile(policy)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,7 @@ func Compile(policy *v1.WorkloadPolicy) (*Policy, error) {
 
 // compile is Compile, except that it returns what there is of a policy with
 // faults: enough to match requests and to answer them by the failure policy.
-// The rule of last, if given, is used again when the Rego is the same.
-func compile(policy *v1.WorkloadPolicy, last *Policy) (*Policy, *CompileError) {
+func compile(policy *v1.WorkloadPolicy) (*Policy, *CompileError) {
 	spec, path := &policy.Spec, field.NewPath("spec")
 	p := &Policy{
 		name:       policy.Name,
@@ -89,13 +88,7 @@ func compile(policy *v1.WorkloadPolicy, last *Policy) (*Policy, *CompileError) {
 		faults = append(faults, field.NotSupported(path.Child("failurePolicy"), spec.FailurePolicy,
 			[]v1.PolicyFailurePolicy{v1.FailurePolicyFail, v1.FailurePolicyIgnore}))
 	}
-	var compiled *rule
-	var errs []RegoFault
-	if last != nil && last.rule != nil && last.rule.text == spec.Rego && slices.Equal(last.rule.libs, spec.Libs) {
-		compiled = last.rule
-	} else {
-		compiled, errs = compileRule(spec.Rego, spec.Libs...)
-	}
+	compiled, errs := compiledRules.compile(spec.Rego, spec.Libs)
 	more = p.readInventory(spec.Inventory, compiled, path.Child("inventory"))
 	faults = append(faults, more...)
 	if len(faults) == 0 && len(errs) == 0 {

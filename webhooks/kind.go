@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
-	"github.com/penstock-dev/penstock/config/crd"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
@@ -43,18 +42,11 @@ type typed[T any] struct {
 	nulls bool
 }
 
-// newSchemas builds the schemas of v1 and of the other versions of a kind.
+// newSchemas gives the schemas of v1 and of the other versions of a kind.
 func newSchemas(kind schema.GroupKind) (*validation.Schema, map[string]*validation.Schema, error) {
-	definition, err := crd.Get(kind)
+	schemas, err := validation.Schemas(kind)
 	if err != nil {
 		return nil, nil, err
-	}
-	schemas := map[string]*validation.Schema{}
-	for i := range definition.Spec.Versions {
-		name := definition.Spec.Versions[i].Name
-		if schemas[name], err = validation.NewSchema(definition, name); err != nil {
-			return nil, nil, err
-		}
 	}
 	hub := schemas[v1.GroupVersion.Version]
 	if hub == nil {

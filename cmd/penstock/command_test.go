@@ -7,14 +7,32 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/library"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
+
+// TestMain has the library compiled once for all commands: what somebody holds is
+// not compiled again.
+func TestMain(m *testing.M) {
+	engine := policies.NewEngine(policies.Options{})
+	shipped, err := library.Policies()
+	if err != nil {
+		panic(err)
+	}
+	engine.Replace(shipped)
+	code := m.Run()
+	runtime.KeepAlive(engine)
+	os.Exit(code)
+}
 
 // TestHelp shows what each command says of itself.
 func TestHelp(t *testing.T) {
