@@ -9,12 +9,14 @@
 //
 // In the order of a policy's life, the files are:
 //
-//   - policy.go, modules.go, rule.go, match.go, pattern.go, parameters.go,
+//   - policy.go, modules.go, rule.go, ruletable.go, match.go, pattern.go, parameters.go,
 //     exceptions.go: what a WorkloadPolicy is compiled to; reads.go, what its rule
 //     looks at, objectreads.go, of the object; inputreads.go, what it reads by name, and would if it were there;
+//     operationreads.go, which operations it looks for;
 //     capabilities.go, what it may call; compileerror.go, what is wrong with it;
 //   - engine.go, snapshot.go, index.go: the policies in force;
-//   - scope.go: which of them a webhook of the API server asks;
+//   - scope.go: which of them a webhook of the API server asks; reach.go, what it
+//     never asks about;
 //   - request.go, judge.go: one request, from the index to the verdict;
 //   - input.go, value.go: its objects as one Rego value;
 //   - attempt.go, worker.go, evaluate.go: running rules within their time; cut.go,

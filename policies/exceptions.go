@@ -15,9 +15,9 @@ const expiryNotice = 7 * 24 * time.Hour
 func validateExceptions(exceptions []v1.PolicyException, path *field.Path) field.ErrorList {
 	var faults field.ErrorList
 	for i, exception := range exceptions {
-		if len(exception.Namespaces) == 0 {
+		if len(exception.Namespaces) == 0 && len(exception.Names) == 0 {
 			faults = append(faults, field.Required(path.Index(i).Child("namespaces"),
-				"name the namespaces that the exception is for; to let everything pass, set action to Warn or Audit"))
+				"name the namespaces that the exception is for, or cluster-scoped objects by names; to let everything pass, set action to Warn or Audit"))
 		}
 		if exception.Until.IsZero() {
 			faults = append(faults, field.Required(path.Index(i).Child("until"), "say when the exception ends"))
@@ -27,14 +27,16 @@ func validateExceptions(exceptions []v1.PolicyException, path *field.Path) field
 }
 
 // exceptionFor returns the exception that the request passes by at its own
-// time, the one that ends last if there are several, or nil.
+// time, the one that ends last if there are several, or nil. One without
+// namespaces is for objects that live in none.
 func exceptionFor(exceptions []v1.PolicyException, request *Request) *v1.PolicyException {
 	var found *v1.PolicyException
 	for i := range exceptions {
 		exception := &exceptions[i]
 		switch {
 		case !request.Now.Before(exception.Until.Time):
-		case request.Namespace == "" || !matchesOneOf(exception.Namespaces, request.Namespace):
+		case request.Namespace == "" && len(exception.Namespaces) > 0:
+		case request.Namespace != "" && !matchesOneOf(exception.Namespaces, request.Namespace):
 		case len(exception.Names) > 0 && !matchesOneOf(exception.Names, request.Name):
 		case found == nil || exception.Until.After(found.Until.Time):
 			found = exception

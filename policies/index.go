@@ -23,19 +23,24 @@ type indexKey struct {
 	subresource string
 }
 
+// operations are all that a policy may be asked about.
+var operations = []v1.PolicyOperation{v1.OperationCreate, v1.OperationUpdate, v1.OperationDelete, v1.OperationConnect}
+
+// OperationsOf lists the operations that a policy is asked about.
+func OperationsOf(match *v1.PolicyMatch) []v1.PolicyOperation {
+	if len(match.Operations) > 0 {
+		return match.Operations
+	}
+	return []v1.PolicyOperation{v1.OperationCreate, v1.OperationUpdate}
+}
+
 // indexKeys lists the keys that a match stands for.
 func indexKeys(match v1.PolicyMatch, path *field.Path) ([]indexKey, field.ErrorList) {
 	var faults field.ErrorList
-	operations := match.Operations
-	if len(operations) == 0 {
-		operations = []v1.PolicyOperation{v1.OperationCreate, v1.OperationUpdate}
-	}
-	for i, operation := range operations {
-		switch operation {
-		case v1.OperationCreate, v1.OperationUpdate, v1.OperationDelete, v1.OperationConnect:
-		default:
-			faults = append(faults, field.NotSupported(path.Child("operations").Index(i), operation,
-				[]v1.PolicyOperation{v1.OperationCreate, v1.OperationUpdate, v1.OperationDelete, v1.OperationConnect}))
+	asked := OperationsOf(&match)
+	for i, operation := range asked {
+		if !slices.Contains(operations, operation) {
+			faults = append(faults, field.NotSupported(path.Child("operations").Index(i), operation, operations))
 		}
 	}
 	if len(match.Resources) == 0 {
@@ -52,7 +57,7 @@ func indexKeys(match v1.PolicyMatch, path *field.Path) ([]indexKey, field.ErrorL
 		}
 		for _, kind := range resources.Kinds {
 			for _, subresource := range subresources {
-				for _, operation := range operations {
+				for _, operation := range asked {
 					keys = append(keys, indexKey{resources.Group, kind, operation, subresource})
 				}
 			}
@@ -85,13 +90,17 @@ func newIndex(policies []*Policy) index {
 	return found
 }
 
-// stored returns the policies that judge objects of a kind when they are created
-// or updated.
-func (x *index) stored(kind schema.GroupKind) []*Policy {
-	found := slices.Clone(x.lookup(indexKey{kind.Group, kind.Kind, v1.OperationCreate, ""}))
-	found = append(found, x.lookup(indexKey{kind.Group, kind.Kind, v1.OperationUpdate, ""})...)
-	slices.SortFunc(found, func(a, b *Policy) int { return cmp.Compare(a.name, b.name) })
-	return slices.Compact(found)
+// updated returns the policies that judge updates of objects of a kind and are
+// not, or may not be, asked about creations.
+func (x *index) updated(kind schema.GroupKind) []*Policy {
+	var found []*Policy
+	creating := x.lookup(indexKey{kind.Group, kind.Kind, v1.OperationCreate, ""})
+	for _, policy := range x.lookup(indexKey{kind.Group, kind.Kind, v1.OperationUpdate, ""}) {
+		if policy.entry.Conditional() || !slices.Contains(creating, policy) {
+			found = append(found, policy)
+		}
+	}
+	return found
 }
 
 // lookup returns the policies of a request's key, in the order of their names.

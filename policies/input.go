@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -38,10 +39,8 @@ func newInput(request *Request, namespace labels.Set, needs reads) (*input, erro
 	in := &input{
 		object:    object,
 		oldObject: oldObject,
+		operation: ast.StringTerm(string(request.Operation)),
 		namespace: namespaceTerm(request, namespace),
-	}
-	if !request.Stored {
-		in.operation = ast.StringTerm(string(request.Operation))
 	}
 	if request.UserKnown && needs.user {
 		if in.user, err = termOf(request.User); err != nil {
@@ -100,7 +99,7 @@ func (in *input) forPolicy(reads reads, parameters *ast.Term) *ast.Term {
 
 // reviewTerm is the AdmissionRequest as rules written for Gatekeeper see it.
 func (in *input) reviewTerm(request *Request, namespace labels.Set) (*ast.Term, error) {
-	review := ast.NewObjectWithCapacity(16)
+	review := ast.NewObjectWithCapacity(24)
 	add := func(name string, value *ast.Term) {
 		if value != nil {
 			review.Insert(stringTerm(name), value)
@@ -112,9 +111,19 @@ func (in *input) reviewTerm(request *Request, namespace labels.Set) (*ast.Term, 
 		}
 	}
 	text("uid", request.UID)
-	add("kind", gvTerm(request.Kind.Group, request.Kind.Version, "kind", request.Kind.Kind))
-	add("resource", gvTerm(request.Resource.Group, request.Resource.Version, "resource", request.Resource.Resource))
+	kind, resource := request.Kind, request.Resource
+	add("kind", gvTerm(kind.Group, kind.Version, "kind", kind.Kind))
+	add("resource", gvTerm(resource.Group, resource.Version, "resource", resource.Resource))
 	text("subResource", request.SubResource)
+	if request.RequestKind != nil {
+		kind = *request.RequestKind
+	}
+	if request.RequestResource != nil {
+		resource = *request.RequestResource
+	}
+	add("requestKind", gvTerm(kind.Group, kind.Version, "kind", kind.Kind))
+	add("requestResource", gvTerm(resource.Group, resource.Version, "resource", resource.Resource))
+	text("requestSubResource", cmp.Or(request.RequestSubResource, request.SubResource))
 	text("name", request.Name)
 	text("namespace", request.Namespace)
 	add("operation", in.operation)
@@ -133,7 +142,9 @@ func (in *input) reviewTerm(request *Request, namespace labels.Set) (*ast.Term, 
 		metadata := ast.ObjectTerm(
 			ast.Item(stringTerm("name"), ast.StringTerm(request.Namespace)),
 			ast.Item(stringTerm("labels"), labelsTerm(namespace)))
-		add("namespaceObject", ast.ObjectTerm(ast.Item(stringTerm("metadata"), metadata)))
+		object := ast.ObjectTerm(ast.Item(stringTerm("metadata"), metadata))
+		add("namespaceObject", object)
+		add("_unstable", ast.ObjectTerm(ast.Item(stringTerm("namespace"), object)))
 	}
 	return ast.NewTerm(review), nil
 }

@@ -17,6 +17,7 @@ type members map[string]members
 // may be at the top as well.
 var inputShape = func() members {
 	user := members{"username": nil, "uid": nil, "groups": nil, "extra": nil}
+	namespace := members{"metadata": {"name": nil, "labels": nil}}
 	of := func(name string) members { return members{"group": nil, "version": nil, name: nil} }
 	return members{
 		"object": nil, "oldObject": nil, "operation": nil, "parameters": nil,
@@ -24,10 +25,10 @@ var inputShape = func() members {
 		"namespace": {"name": nil, "labels": nil},
 		"review": {
 			"uid": nil, "name": nil, "namespace": nil, "operation": nil, "object": nil, "oldObject": nil, "options": nil, "dryRun": nil, "subResource": nil,
-			"kind": of("kind"), "resource": of("resource"), "userInfo": user, "namespaceObject": {"metadata": {"name": nil, "labels": nil}},
-			// An AdmissionRequest has these too, and the one that Gatekeeper makes of
-			// it. They are not told, and rules may do without.
-			"requestKind": nil, "requestResource": nil, "requestSubResource": nil, "_unstable": nil,
+			"kind": of("kind"), "resource": of("resource"), "userInfo": user, "namespaceObject": namespace,
+			"requestKind": of("kind"), "requestResource": of("resource"), "requestSubResource": nil,
+			// Gatekeeper has the namespace here, too.
+			"_unstable": {"namespace": namespace},
 		},
 	}
 }()

@@ -70,8 +70,8 @@ func (s *Snapshot) Judge(ctx context.Context, request Request) Verdict {
 		kind = schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
 	}
 	var found []*Policy
-	if request.Stored {
-		found = s.index.stored(kind)
+	if request.Stored && request.Operation == v1.OperationUpdate {
+		found = s.index.updated(kind)
 	} else {
 		found = s.index.lookup(indexKey{kind.Group, kind.Kind, request.Operation, request.SubResource})
 	}
@@ -121,7 +121,7 @@ func (j *judgement) trials(found []*Policy) []trial {
 // asked reports whether a policy is asked by all that the request says of
 // itself.
 func (j *judgement) asked(policy *Policy) bool {
-	if policy.matcher.excludes(j.request) || !j.request.Scope.includes(policy, j.snapshot.entries) {
+	if policy.matcher.excludes(j.request) || !j.request.Scope.includes(policy, j.snapshot.entries) || j.request.Reach.bars(policy, j.request) {
 		return false
 	}
 	if j.request.Offline && !j.request.UserKnown && policy.matcher.excludesUsers() {
@@ -254,8 +254,8 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		switch {
 		case !j.request.UserKnown && p.rule.reads.user:
 			t.lacks = &lack{missing: MissingUser}
-		case j.request.Stored && p.rule.reads.operation:
-			t.lacks = &lack{missing: MissingOperation}
+		case j.request.Stored && p.rule.reads.options:
+			t.lacks = &lack{missing: MissingOptions}
 		}
 		ready = append(ready, t)
 	}

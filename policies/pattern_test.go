@@ -80,6 +80,10 @@ func TestPatternsOfExceptionsAndExcludes(t *testing.T) {
 	if exceptionFor(everywhere, request("any", "z", "")) == nil || exceptionFor(everywhere, request("", "z", "")) != nil {
 		t.Error("* is every namespace, and what is in none is in none of them")
 	}
+	cluster := []v1.PolicyException{{Names: []string{"gpu-*"}, Until: until}}
+	if exceptionFor(cluster, request("", "gpu-1", "")) == nil || exceptionFor(cluster, request("", "cpu-1", "")) != nil || exceptionFor(cluster, request("any", "gpu-1", "")) != nil {
+		t.Error("names alone are those of what is in no namespace")
+	}
 	m := matcher{excludedNamespaces: []string{"*-system"}, excludedUsers: []string{"system:serviceaccount:ci:*"}, excludedGroups: []string{"ops:*"}}
 	for _, tc := range []struct {
 		request *Request

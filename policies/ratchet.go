@@ -30,7 +30,8 @@ import (
 // be about the change, such as who may make it.
 func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cancel topdown.Cancel) result {
 	in := w.attempt.in
-	if len(findings) == 0 || in.oldObject == nil || w.attempt.judgement.request.Operation != v1.OperationUpdate {
+	request := w.attempt.judgement.request
+	if len(findings) == 0 || in.oldObject == nil || request.Operation != v1.OperationUpdate || request.Stored {
 		return result{findings: findings}
 	}
 	if w.old == nil {

@@ -11,9 +11,9 @@ type reads struct {
 	user      bool
 	namespace bool
 	review    bool
-	// operation tells that the rule looks at what is being done, or at the
-	// object before it.
-	operation bool
+	// options tells that the rule looks at the options of a request, such as who
+	// manages the fields that are written.
+	options bool
 	// document tells that the rule reads members of the object at the top of
 	// the input, as rules written for conftest do.
 	document bool
@@ -23,9 +23,6 @@ type reads struct {
 
 // inputMembers are the members that the input has for every policy.
 var inputMembers = []string{"object", "oldObject", "operation", "user", "namespace", "parameters", "review"}
-
-// requestMembers are the members of a review that say what is being done.
-var requestMembers = []string{"operation", "options", "dryRun", "uid", "subResource", "requestSubResource"}
 
 // inputRoot follows the input.
 var inputRoot = flowRoot{
@@ -61,15 +58,12 @@ func (r *reads) add(read valueRead) {
 	member, ok := memberAt(read.path, 0)
 	switch {
 	case !ok:
-		*r = reads{user: true, namespace: true, review: true, operation: true, document: true, managedFields: true}
+		*r = reads{user: true, namespace: true, review: true, options: true, document: true, managedFields: true}
 	case member == "user":
 		r.user = true
 	case member == "namespace":
 		r.namespace = true
-	case member == "operation":
-		r.operation = true
 	case member == "object", member == "oldObject":
-		r.operation = r.operation || member == "oldObject"
 		r.addObject(read, 1)
 	case member == "review":
 		r.addReview(read)
@@ -86,16 +80,15 @@ func (r *reads) addReview(read valueRead) {
 	case !ok && len(read.path) == 1 && !read.whole:
 		return // It is handed on.
 	case !ok:
-		r.user, r.namespace, r.operation, r.managedFields = true, true, true, true
+		r.user, r.namespace, r.options, r.managedFields = true, true, true, true
 	case member == "userInfo":
 		r.user = true
-	case member == "namespaceObject":
+	case member == "namespaceObject", member == "_unstable":
 		r.namespace = true
 	case member == "object", member == "oldObject":
-		r.operation = r.operation || member == "oldObject"
 		r.addObject(read, 2)
-	case slices.Contains(requestMembers, member):
-		r.operation = true
+	case member == "options":
+		r.options = true
 	}
 }
 
@@ -130,7 +123,7 @@ func (r reads) and(other reads) reads {
 		user:          r.user || other.user,
 		namespace:     r.namespace || other.namespace,
 		review:        r.review || other.review,
-		operation:     r.operation || other.operation,
+		options:       r.options || other.options,
 		document:      r.document || other.document,
 		managedFields: r.managedFields || other.managedFields,
 	}

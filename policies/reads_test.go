@@ -7,7 +7,7 @@ import (
 )
 
 func TestReads(t *testing.T) {
-	all := reads{user: true, namespace: true, review: true, operation: true, document: true, managedFields: true}
+	all := reads{user: true, namespace: true, review: true, options: true, document: true, managedFields: true}
 	for body, want := range map[string]reads{
 		`input.object.spec.roles[_].name`:                                     {},
 		`input.object.metadata.labels.team`:                                   {},
@@ -15,17 +15,18 @@ func TestReads(t *testing.T) {
 		`input.object.metadata`:                                               {managedFields: true},
 		`input.object`:                                                        {managedFields: true},
 		`walk(input.object, [_, _])`:                                          {managedFields: true},
-		`k := "metadata"; input.oldObject[k]`:                                 {operation: true, managedFields: true},
+		`k := "metadata"; input.oldObject[k]`:                                 {managedFields: true},
 		`k := "managedFields"; input.object.metadata[k]`:                      {managedFields: true},
 		`m := input.object.metadata; m.managedFields`:                         {managedFields: true},
 		`object.get(input.object, ["metadata", "managedFields"], 1) == 1`:     {managedFields: true},
 		`input.review.object.metadata.name`:                                   {review: true},
-		`input.review.oldObject.metadata`:                                     {review: true, operation: true, managedFields: true},
-		`input.review.operation == "CREATE"`:                                  {review: true, operation: true},
-		`input.review.dryRun`:                                                 {review: true, operation: true},
+		`input.review.oldObject.metadata`:                                     {review: true, managedFields: true},
+		`input.review.operation == "CREATE"`:                                  {review: true},
+		`input.review.dryRun`:                                                 {review: true},
+		`input.review.options.fieldManager`:                                   {review: true, options: true},
 		`input.review.userInfo.username`:                                      {review: true, user: true},
 		`input.review.namespaceObject.metadata`:                               {review: true, namespace: true},
-		`input.review`:                                                        {review: true, user: true, namespace: true, operation: true, managedFields: true},
+		`input.review`:                                                        {review: true, user: true, namespace: true, options: true, managedFields: true},
 		`input.metadata.name`:                                                 {document: true},
 		`input.metadata`:                                                      {document: true, managedFields: true},
 		`input.user`:                                                          {user: true},
@@ -41,14 +42,14 @@ func TestReads(t *testing.T) {
 		`o := input; o.user.username`:                                         {user: true},
 		`data.p.bad(input)`:                                                   {},
 		`data.p.who(input) == "a"`:                                            {user: true},
-		`data.p.is_update(input.review)`:                                      {review: true, operation: true},
+		`data.p.is_update(input.review)`:                                      {review: true},
 		`object.get(input, "parameters", {}).a`:                               {},
 		`object.get(input, ["user", "username"], "") == "a"`:                  {user: true},
 		`object.get(input, "user", {}).username`:                              {user: true},
 		"data.p.reviewed.userInfo }\nreviewed := input.review if { true":      {review: true, user: true},
 		"data.p.reviewed.object.spec.a }\nreviewed := input.review if { true": {review: true},
 		`some k, v in input; k == "user"; v`:                                  all,
-		`count([x | x := input.parameters[_]]) > 0; input.operation`:          {operation: true},
+		`count([x | x := input.parameters[_]]) > 0; input.operation`:          {},
 	} {
 		compiled, faults := compileRule("package p\nimport data.penstock.workload\nhelper(x) if x\nbad(i) if i.object.spec.a\nwho(i) := i.user.username\nis_update(review) if review.operation == \"UPDATE\"\nviolation contains \"x\" if { " + body + " }")
 		if faults != nil {

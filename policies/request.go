@@ -20,12 +20,20 @@ type Request struct {
 	Kind        metav1.GroupVersionKind
 	Resource    metav1.GroupVersionResource
 	SubResource string
+	// RequestKind, RequestResource and RequestSubResource are what the request was
+	// made in, which the API server may have converted; nil for the same.
+	RequestKind        *metav1.GroupVersionKind
+	RequestResource    *metav1.GroupVersionResource
+	RequestSubResource string
 	// MatchKind is the kind that policies name: that of the resource, where a
 	// subresource carries another, as an Eviction is written to a Pod. Kind when
 	// it is zero.
 	MatchKind schema.GroupKind
 	// Scope says which of the matching policies are asked.
 	Scope Scope
+	// Reach says what Penstock is asked about at all; nil for everything. By it,
+	// Namespace and Resource are those that the request is made for.
+	Reach *Reach
 	// Namespace is empty for cluster-scoped objects, Name for objects whose
 	// name the API server has yet to generate.
 	Namespace string
@@ -39,11 +47,13 @@ type Request struct {
 	UserKnown bool
 
 	// Stored says that nobody makes a request: the object is stored, and audit or
-	// preview asks what would be said of it. It is judged by the policies that
-	// judge creations or updates, whatever Operation is, and those that read the
-	// operation or the old object are reported in Verdict.NotEvaluated. Excluded
-	// users and groups do not count: who wrote the object is not known. The
-	// Observer is not told.
+	// preview asks what would be said of it if it were written now. As a CREATE it
+	// is judged by the policies that judge creations; as an UPDATE, whose OldObject
+	// is the object, by those that are not asked about creations: that they judge
+	// none, or that their match conditions may leave it out. An update that changes
+	// nothing excuses nothing here. Rules that read the options of a request are
+	// reported in Verdict.NotEvaluated. Excluded users and groups do not count: who
+	// wrote the object is not known. The Observer is not told.
 	Stored bool
 
 	// NamespaceLabels returns the labels of the namespace. It is called at most
@@ -83,20 +93,23 @@ type Request struct {
 // FromAdmission makes a Request of an AdmissionRequest received at now.
 func FromAdmission(review *admissionv1.AdmissionRequest, now time.Time, namespaceLabels func() (map[string]string, error)) Request {
 	return Request{
-		UID:             string(review.UID),
-		Kind:            review.Kind,
-		Resource:        review.Resource,
-		SubResource:     review.SubResource,
-		Namespace:       review.Namespace,
-		Name:            review.Name,
-		Operation:       v1.PolicyOperation(review.Operation),
-		User:            review.UserInfo,
-		UserKnown:       true,
-		NamespaceLabels: namespaceLabels,
-		Object:          review.Object.Raw,
-		OldObject:       review.OldObject.Raw,
-		Options:         review.Options.Raw,
-		DryRun:          review.DryRun != nil && *review.DryRun,
-		Now:             now,
+		UID:                string(review.UID),
+		Kind:               review.Kind,
+		Resource:           review.Resource,
+		SubResource:        review.SubResource,
+		RequestKind:        review.RequestKind,
+		RequestResource:    review.RequestResource,
+		RequestSubResource: review.RequestSubResource,
+		Namespace:          review.Namespace,
+		Name:               review.Name,
+		Operation:          v1.PolicyOperation(review.Operation),
+		User:               review.UserInfo,
+		UserKnown:          true,
+		NamespaceLabels:    namespaceLabels,
+		Object:             review.Object.Raw,
+		OldObject:          review.OldObject.Raw,
+		Options:            review.Options.Raw,
+		DryRun:             review.DryRun != nil && *review.DryRun,
+		Now:                now,
 	}
 }

@@ -108,14 +108,15 @@ type Scope struct {
 	Holds func([]admissionregistrationv1.MatchCondition) (bool, error)
 	// Upstream asks only the policies that judge upstream kinds as well.
 	Upstream bool
-	// Only asks no others than the policies of these names; nil asks all.
-	Only map[string]bool
+	// Only asks no others than the policies of these names; nil asks all. Except
+	// asks none of these.
+	Only, Except map[string]bool
 }
 
 // includes reports whether the scope asks a policy, whose conditions hold.
 func (s *Scope) includes(p *Policy, entries map[Entry]bool) bool {
 	switch {
-	case s.Upstream && !p.upstream, s.Only != nil && !s.Only[p.name]:
+	case s.Upstream && !p.upstream, s.Only != nil && !s.Only[p.name], s.Except[p.name]:
 		return false
 	case s.Entry == "":
 		return s.Holds != nil || !p.entry.Conditional()

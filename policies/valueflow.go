@@ -28,6 +28,11 @@ type flowRoot struct {
 // through variables, functions and rules to the members that are read of it;
 // where it loses sight, the whole value is.
 func readsBelow(root flowRoot, modules []*ast.Module) []valueRead {
+	return flowBelow(root, modules).reads
+}
+
+// flowBelow follows the values below a root through compiled modules.
+func flowBelow(root flowRoot, modules []*ast.Module) *flowFinder {
 	f := &flowFinder{
 		root:      root,
 		vars:      map[*ast.Rule]map[ast.Var]pathSet{},
@@ -54,7 +59,7 @@ func readsBelow(root flowRoot, modules []*ast.Module) []valueRead {
 		}
 		changed = f.changed
 	}
-	return f.reads
+	return f
 }
 
 // flowFinder goes through all rules again and again until it learns nothing new

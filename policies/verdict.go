@@ -105,9 +105,9 @@ type Missing string
 const (
 	// MissingUser means that the policy reads the user, or leaves some alone.
 	MissingUser Missing = "User"
-	// MissingOperation means that the policy reads the operation or the old
-	// object, and nobody makes a request.
-	MissingOperation Missing = "Operation"
+	// MissingOptions means that the policy reads the options of a request, and
+	// nobody makes one.
+	MissingOptions Missing = "Options"
 	// MissingNamespaceLabels means that what the policy says, or whether it says
 	// anything, depends on the labels of the namespace.
 	MissingNamespaceLabels Missing = "NamespaceLabels"

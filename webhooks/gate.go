@@ -56,7 +56,7 @@ type Kinds interface {
 }
 
 // GateOptions are what a Gate decides by. All are required, but for Authors,
-// Kinds, Preview, Decisions and Offline.
+// Kinds, Preview, Decisions, Offline and Reach.
 type GateOptions struct {
 	Engine  *policies.Engine
 	Cluster Cluster
@@ -80,9 +80,8 @@ type GateOptions struct {
 	// SystemNamespaces are those that the operator has named as never to be
 	// behind Penstock.
 	SystemNamespaces []string
-	// Unasked are, offline, the namespaces that the API server asks no entry
-	// about.
-	Unasked []string
+	// Reach is what the API server asks about; nil for everything.
+	Reach *policies.Reach
 }
 
 // A kind is how the requests for one kind are defaulted and judged. Objects
@@ -274,7 +273,7 @@ func (g *Gate) policyRequest(ctx context.Context, request *admissionv1.Admission
 		}
 		return labels, nil
 	})
-	judged.MatchKind, judged.Scope = kind, scope
+	judged.MatchKind, judged.Scope, judged.Reach = kind, scope, g.Reach
 	judged.Offline, judged.Stray = g.Offline, g.Offline
 	judged.Fields = fields.Of(schema.GroupVersionKind(request.Kind))
 	judged.UserKnown = g.userKnown(request)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -79,9 +78,6 @@ func (g *Gate) scope(ctx context.Context, request *admissionv1.AdmissionRequest,
 	scope := policies.Scope{Entry: entry}
 	if entry == "" {
 		scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
-			if slices.Contains(g.Unasked, request.Namespace) {
-				return false, nil
-			}
 			return validation.MatchConditions(ctx, conditions, request, g.userKnown(request))
 		}
 	}

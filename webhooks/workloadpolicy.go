@@ -79,6 +79,7 @@ func adviseWorkloadPolicy(kinds Kinds) func(ctx context.Context, old, policy *v1
 		if compiled, err := policies.Compile(policy); err == nil {
 			_, more := unknownReads(&policy.Spec, compiled)
 			advice = append(append(advice, more...), unreadParameters(compiled)...)
+			advice = append(advice, unaskedOperations(&policy.Spec, compiled)...)
 		}
 		return advice
 	}
@@ -124,7 +125,7 @@ func sparesSystem(spec *v1.WorkloadPolicySpec) bool {
 }
 
 func creates(match *v1.PolicyMatch) bool {
-	return len(match.Operations) == 0 || slices.Contains(match.Operations, v1.OperationCreate)
+	return slices.Contains(policies.OperationsOf(match), v1.OperationCreate)
 }
 
 func workloadKinds() []string {

@@ -56,6 +56,13 @@ type PolicyAudit struct {
 	// +required
 	Violations PolicyAuditViolations `json:"violations,omitzero"`
 
+	// summary is the total of violations for people to read: where it does not say
+	// all, what is not judged stands behind it, as in 0 (12 not judged).
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	Summary string `json:"summary,omitempty"`
+
 	// excepted is how many break the policy and pass by an exception.
 	// +required
 	// +kubebuilder:validation:Minimum=0
@@ -206,11 +213,13 @@ const (
 
 	// WorkloadPolicyAuditedCondition is True when status.audit is of the spec in
 	// force and of all stored objects; it is absent where nothing is audited.
-	// Reasons for True: Audited. For False: NothingStored, of a policy that
-	// judges neither creations nor updates. For Unknown: Auditing.
+	// Reasons for True: Audited. For False: Incomplete, where objects could not be
+	// judged or kinds are not looked at; NothingStored, of a policy that judges
+	// neither creations nor updates. For Unknown: Auditing.
 	WorkloadPolicyAuditedCondition = "Audited"
 
-	WorkloadPolicyAuditedReason       = "Audited"
-	WorkloadPolicyNothingStoredReason = "NothingStored"
-	WorkloadPolicyAuditingReason      = "Auditing"
+	WorkloadPolicyAuditedReason         = "Audited"
+	WorkloadPolicyAuditIncompleteReason = "Incomplete"
+	WorkloadPolicyNothingStoredReason   = "NothingStored"
+	WorkloadPolicyAuditingReason        = "Auditing"
 )

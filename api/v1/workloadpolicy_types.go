@@ -23,7 +23,7 @@ var WorkloadPolicyGroupKind = schema.GroupKind{Group: GroupName, Kind: WorkloadP
 // +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.spec.action`
 // +kubebuilder:printcolumn:name="Compiled",type=string,JSONPath=`.status.conditions[?(@.type=="Compiled")].status`
 // +kubebuilder:printcolumn:name="Enforced",type=string,JSONPath=`.status.conditions[?(@.type=="Enforced")].status`
-// +kubebuilder:printcolumn:name="Violations",type=integer,JSONPath=`.status.audit.violations.total`
+// +kubebuilder:printcolumn:name="Violations",type=string,JSONPath=`.status.audit.summary`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type WorkloadPolicy struct {
 	metav1.TypeMeta `json:",inline"`
@@ -294,10 +294,11 @@ type PolicyOverride struct {
 }
 
 // PolicyException lets objects pass for a time.
-// +kubebuilder:validation:XValidation:rule="!has(self.names) || has(self.namespaces)",message="names need namespaces: add the namespaces that the named objects live in"
+// +kubebuilder:validation:XValidation:rule="has(self.names) || has(self.namespaces)",message="an exception for every object would switch the policy off: name namespaces, or cluster-scoped objects by names"
 type PolicyException struct {
 	// namespaces by name, in which each * stands for any characters. All objects
-	// in them are excepted unless names is given.
+	// in them are excepted unless names is given. Leave it out for objects that
+	// live in no namespace, and give their names.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -306,7 +307,8 @@ type PolicyException struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// names of objects in those namespaces; * as in namespaces.
+	// names of objects in those namespaces, or, without namespaces, of
+	// cluster-scoped objects; * as in namespaces.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

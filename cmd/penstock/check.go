@@ -116,9 +116,12 @@ func (usageError) Unwrap() error { return checkUsage }
 func checkError(err error) error { return usageError{err} }
 
 func (o *checkOptions) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) error {
-	options, err := o.options(ctx)
+	options, warnings, err := o.options(ctx)
 	if err != nil {
 		return checkError(err)
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(stderr, "Warning:", warning)
 	}
 	checker, err := check.New(options)
 	if err != nil {
@@ -187,43 +190,43 @@ func (o *checkOptions) validate() error {
 	return nil
 }
 
-// options reads what the flags say of the cluster.
-func (o *checkOptions) options(ctx context.Context) (check.Options, error) {
-	options := check.Options{Namespace: o.namespace, SystemNamespaces: o.systemNamespaces, Now: time.Now(), Explain: o.explain}
-	err := o.validate()
-	if err != nil {
-		return options, err
+// options reads what the flags say of the cluster, and gives the warnings that
+// there are about the policies.
+func (o *checkOptions) options(ctx context.Context) (options check.Options, warnings []string, err error) {
+	options = check.Options{Namespace: o.namespace, SystemNamespaces: o.systemNamespaces, Now: time.Now(), Explain: o.explain}
+	if err = o.validate(); err != nil {
+		return options, nil, err
 	}
 	if o.now != "" {
 		if options.Now, err = time.Parse(time.RFC3339, o.now); err != nil {
-			return options, fmt.Errorf("--now must be a time in RFC 3339 such as 2026-01-31T12:00:00Z, not %q", o.now)
+			return options, nil, fmt.Errorf("--now must be a time in RFC 3339 such as 2026-01-31T12:00:00Z, not %q", o.now)
 		}
 	}
 	if o.render {
 		if options.Render, err = renderer(options.Now); err != nil {
-			return options, err
+			return options, nil, err
 		}
 	}
 	if o.user != "" {
 		options.User = authenticationv1.UserInfo{Username: o.user, Groups: append(slices.Clone(o.groups), groupsOf(o.user)...)}
 	}
-	if options.Policies, options.Sources, err = o.loadPolicies(ctx); err != nil {
-		return options, fmt.Errorf("failed to load the policies: %w", err)
+	if options.Policies, options.Sources, warnings, err = o.loadPolicies(ctx); err != nil {
+		return options, nil, fmt.Errorf("failed to load the policies: %w", err)
 	}
 	namespaces, err := load(o.namespaceFiles)
 	if err == nil {
 		options.Namespaces, err = check.Namespaces(namespaces)
 	}
 	if err != nil {
-		return options, fmt.Errorf("failed to load the namespaces: %w", err)
+		return options, nil, fmt.Errorf("failed to load the namespaces: %w", err)
 	}
 	if len(o.inventory) > 0 {
 		var unreadable []*check.Unreadable
 		if options.Inventory, unreadable = check.LoadInventory(o.inventory, false); len(unreadable) > 0 {
-			return options, fmt.Errorf("failed to load the inventory: %w", unreadable[0])
+			return options, nil, fmt.Errorf("failed to load the inventory: %w", unreadable[0])
 		}
 	}
-	return options, nil
+	return options, warnings, nil
 }
 
 // groupsOf are the groups that the API server itself puts a user in.
@@ -236,22 +239,24 @@ func groupsOf(user string) []string {
 	return groups
 }
 
-// loadPolicies gives the policies in force and where they are written.
-func (o *checkOptions) loadPolicies(ctx context.Context) ([]*v1.WorkloadPolicy, map[string]check.Source, error) {
+// loadPolicies gives the policies in force, where they are written, and what
+// there is to warn of.
+func (o *checkOptions) loadPolicies(ctx context.Context) (loaded []*v1.WorkloadPolicy, sources map[string]check.Source, warnings []string, err error) {
 	switch {
 	case len(o.policies) == 0:
-		return libraryPolicies()
+		loaded, sources, err = libraryPolicies()
+		return loaded, sources, nil, err
 	case slices.Equal(o.policies, []string{noPolicies}):
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	case slices.Contains(o.policies, noPolicies):
-		return nil, nil, errors.New("none stands alone; to read a file of that name write ./none")
+		return nil, nil, nil, errors.New("none stands alone; to read a file of that name write ./none")
 	}
 	objects, err := load(o.policies)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	loaded, err := check.Policies(ctx, objects, o.systemNamespaces)
-	return loaded, check.Sources(objects), err
+	loaded, warnings, err = check.Policies(ctx, objects, o.systemNamespaces)
+	return loaded, check.Sources(objects), warnings, err
 }
 
 // libraryPolicies gives the library's, under their paths in the source tree.

@@ -251,7 +251,7 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 	if err != nil {
 		return nil, err
 	}
-	stored := &controller.Stored{Excluded: rules.Excluded(), Labels: cluster.NamespaceLabels, Clock: time.Now}
+	stored := &controller.Stored{Reach: rules.Reach(), Labels: cluster.NamespaceLabels, Clock: time.Now}
 	gate, err := webhooks.NewGate(webhooks.GateOptions{
 		Engine:  engine,
 		Cluster: cluster,
@@ -263,6 +263,7 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 			Live: mgr.GetAPIReader(), Reviews: mgr.GetClient(), Mapper: loader.Kinds(), Stored: stored, Engine: engine, Deadline: o.policyDeadline,
 		}),
 
+		Reach:            rules.Reach(),
 		Decisions:        decisions,
 		SystemNamespaces: o.systemNamespaces,
 	})

@@ -95,6 +95,14 @@ func (o *policyTestOptions) test(ctx context.Context, paths []string, stdout, st
 	if err := o.write(report, stdout); err != nil {
 		return checkError(err)
 	}
+	for _, warning := range report.Warnings {
+		fmt.Fprintln(stderr, "Warning:", warning)
+	}
+	return o.judge(report, stderr)
+}
+
+// judge says what was wrong, and gives the exit code of it.
+func (o *policyTestOptions) judge(report *policy.TestReport, stderr io.Writer) error {
 	for _, fault := range report.Errors {
 		fmt.Fprintln(stderr, "Error:", fault)
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -43,6 +44,7 @@ func (r *auditResults) status(policy string, generation int64, unseen []unseenKi
 		ObservedGeneration: generation,
 		Judged:             new(total + counts[standingExcepted] + counts[standingPasses]),
 		Violations:         v1.PolicyAuditViolations{Total: &total, Deny: &deny, Warn: &warn, Audit: &audit},
+		Summary:            summaryOf(total, counts[standingFailed]+counts[standingLacks], len(unseen) > 0),
 		Excepted:           new(counts[standingExcepted]),
 		Errors:             new(counts[standingFailed]),
 		NotEvaluated:       new(counts[standingLacks]),
@@ -51,10 +53,26 @@ func (r *auditResults) status(policy string, generation int64, unseen []unseenKi
 	var faults []string
 	status.Samples, faults = r.samples(policy)
 	for _, one := range sortedKeys(missing) {
-		faults = append(faults, "not evaluated: "+cmp.Or(missingTexts[one], string(one)))
+		faults = append(faults, fmt.Sprintf("not evaluated for %d: %s", missing[one], cmp.Or(missingTexts[one], string(one))))
 	}
 	status.Message = shorten(strings.Join(faults, "; "), maxAuditStatusMessage)
 	return status
+}
+
+// summaryOf is the number of violations, with what keeps it from being that of all
+// objects.
+func summaryOf(total, unjudged int32, unseen bool) string {
+	var lacks []string
+	if unjudged > 0 {
+		lacks = append(lacks, fmt.Sprintf("%d not judged", unjudged))
+	}
+	if unseen {
+		lacks = append(lacks, "kinds unseen")
+	}
+	if len(lacks) == 0 {
+		return fmt.Sprint(total)
+	}
+	return fmt.Sprintf("%d (%s)", total, strings.Join(lacks, ", "))
 }
 
 // samples are some of the objects that break a policy, the same whatever order

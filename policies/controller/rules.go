@@ -32,41 +32,24 @@ type KindMapper interface {
 	RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
 }
 
-// never are the resources that are never behind Penstock: what nodes and the
-// control plane need in order to start, and what lets people in to mend things.
-// Review kinds and webhook configurations are never by their group.
-var never = map[schema.GroupResource]string{
-	{Group: "", Resource: "nodes"}:                                                   "nodes must be able to join while Penstock is down",
-	{Group: "coordination.k8s.io", Resource: "leases"}:                               "nodes and controllers renew them all the time",
-	{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}:           "nodes ask for their certificates by them",
-	{Group: v1.GroupName, Resource: "workloadpolicies"}:                              "a policy must be mended even where a policy is wrong",
-	{Group: "apiregistration.k8s.io", Resource: "apiservices"}:                       "the API server itself writes them",
-	{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"}:                 "the API server itself writes them",
-	{Group: "flowcontrol.apiserver.k8s.io", Resource: "prioritylevelconfigurations"}: "the API server itself writes them",
+// notNever is the condition that keeps wildcard rules from what is never asked
+// about. Without conditions of their own the policies of an entry are asked about
+// Penstock's kinds by the webhooks of these.
+func notNever(id policies.Entry) admissionregistrationv1.MatchCondition {
+	own := "request.resource.group == '" + v1.GroupName + "'"
+	if id.Conditional() {
+		own += " && request.operation == 'DELETE'"
+	}
+	return admissionregistrationv1.MatchCondition{
+		Name: "penstock-not-never",
+		Expression: "!(request.resource.group in " + celList(slices.Sorted(maps.Keys(policies.ExemptGroups()))) + ") && " +
+			"!(request.resource.group + '/' + request.resource.resource in " + celList(exemptNames()) + ") && !(" + own + ")",
+	}
 }
 
-// neverGroups are the groups of which no resource is behind Penstock.
-var neverGroups = map[string]string{
-	"authentication.k8s.io":        "nobody could log in while Penstock is down",
-	"authorization.k8s.io":         "nobody could be authorized while Penstock is down",
-	"admissionregistration.k8s.io": "they are the way out when a webhook is wrong",
-}
-
-// Exempt returns why a resource is never behind Penstock, empty if it may be.
-func Exempt(resource schema.GroupResource) string {
-	return cmp.Or(neverGroups[resource.Group], never[resource])
-}
-
-// notNever is the condition that keeps wildcard rules from those resources.
-var notNever = admissionregistrationv1.MatchCondition{
-	Name: "penstock-not-never",
-	Expression: "!(request.resource.group in " + celList(slices.Sorted(maps.Keys(neverGroups))) + ") && " +
-		"!(request.resource.group + '/' + request.resource.resource in " + celList(neverNames()) + ")",
-}
-
-func neverNames() []string {
+func exemptNames() []string {
 	var names []string
-	for resource := range never {
+	for resource := range policies.ExemptResources() {
 		names = append(names, resource.Group+"/"+resource.Resource)
 	}
 	slices.Sort(names)
@@ -104,7 +87,7 @@ func Rules(all []*v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) ([
 	entries := map[policies.Entry]*entryRules{}
 	coverages := make(map[string]Coverage, len(all))
 	for _, policy := range all {
-		collected := collect(policy, mapper, options.Spelling)
+		collected := collect(policy, mapper, options)
 		if collected.err != nil {
 			return nil, nil, collected.err
 		}
@@ -113,7 +96,7 @@ func Rules(all []*v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) ([
 			coverage.Dynamic = true
 			for _, namespace := range options.Excluded() {
 				coverage.Exclusions = append(coverage.Exclusions, v1.PolicyExclusion{
-					Subject: "namespace " + namespace, Reason: "what the cluster needs to start runs there",
+					Subject: "namespace " + namespace, Reason: policies.ReasonSystemNamespace,
 				})
 			}
 			id := policies.EntryOf(&policy.Spec)
@@ -154,6 +137,9 @@ func (o RulesOptions) Excluded() []string {
 	return slices.Compact(names)
 }
 
+// Reach is what policies are asked about.
+func (o RulesOptions) Reach() *policies.Reach { return &policies.Reach{Unasked: o.Excluded()} }
+
 func (o RulesOptions) webhook(id policies.Entry, entry *entryRules) admissionregistrationv1.ValidatingWebhook {
 	failurePolicy := admissionregistrationv1.Fail
 	if id.FailurePolicy() == v1.FailurePolicyIgnore {
@@ -161,7 +147,7 @@ func (o RulesOptions) webhook(id policies.Entry, entry *entryRules) admissionreg
 	}
 	conditions := slices.Clone(entry.conditions)
 	if entry.wildcards {
-		conditions = append(conditions, notNever)
+		conditions = append(conditions, notNever(id))
 	}
 	webhook := o.base(string(id)+".policies.penstock.dev", o.JudgePath+string(id), failurePolicy)
 	webhook.Rules = merged(entry.rules)
@@ -248,6 +234,8 @@ type collection struct {
 	policy     *v1.WorkloadPolicy
 	mapper     KindMapper
 	spelling   func(schema.GroupKind) string
+	reach      *policies.Reach
+	entry      policies.Entry
 	operations []admissionregistrationv1.OperationType
 	rules      []admissionregistrationv1.RuleWithOperations
 	wildcards  bool
@@ -255,13 +243,12 @@ type collection struct {
 	err        error
 }
 
-func collect(policy *v1.WorkloadPolicy, mapper KindMapper, spelling func(schema.GroupKind) string) *collection {
-	c := &collection{policy: policy, mapper: mapper, spelling: spelling, coverage: Coverage{Generation: policy.Generation}}
-	operations := policy.Spec.Match.Operations
-	if len(operations) == 0 {
-		operations = []v1.PolicyOperation{v1.OperationCreate, v1.OperationUpdate}
+func collect(policy *v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) *collection {
+	c := &collection{
+		policy: policy, mapper: mapper, spelling: options.Spelling, reach: options.Reach(), entry: policies.EntryOf(&policy.Spec),
+		coverage: Coverage{Generation: policy.Generation},
 	}
-	for _, operation := range operations {
+	for _, operation := range policies.OperationsOf(&policy.Spec.Match) {
 		c.operations = append(c.operations, admissionregistrationv1.OperationType(operation))
 	}
 	for _, resources := range policy.Spec.Match.Resources {
@@ -280,34 +267,71 @@ func (c *collection) add(kind schema.GroupKind, subresources []string) {
 	own := kind.Group == v1.GroupName
 	if own || kind.Group == wildcard {
 		// With conditions the API server must be asked to evaluate them.
-		c.coverage.Static = len(c.policy.Spec.MatchConditions) == 0
+		switch static := !c.entry.Conditional(); {
+		case static && c.reach.Reaches(&c.policy.Spec.Match, true):
+			c.coverage.Static = true
+		case static:
+			c.excludeSelected()
+		}
 		c.addUpstream(kind, subresources)
 	}
 	switch {
-	case own && c.coverage.Static:
+	case own && !c.entry.Conditional():
 	case kind.Group == wildcard || kind.Kind == wildcard:
 		c.wildcards = true
+		c.excludeExempt(kind.Group)
+		if kind.Group == wildcard && c.entry.Conditional() {
+			c.excludeDeletions()
+		}
 		c.rule(kind.Group, wildcard, wildcard, subresources)
-	case own:
-		c.spareDeletions()
-		c.addServed(kind, subresources)
 	default:
 		c.addServed(kind, subresources)
 	}
 }
 
-// spareDeletions keeps the deletion of our own kinds out of the entry: while
-// Penstock is down, GPUs must still be freed and namespaces deleted.
-func (c *collection) spareDeletions() {
-	const deletion = admissionregistrationv1.OperationType(v1.OperationDelete)
-	if !slices.Contains(c.operations, deletion) {
-		return
+// asks reports whether the policy judges an operation.
+func (c *collection) asks(operation v1.PolicyOperation) bool {
+	return slices.Contains(c.operations, admissionregistrationv1.OperationType(operation))
+}
+
+// exclude notes what the policy is never asked about, once.
+func (c *collection) exclude(subject, reason string) {
+	if one := (v1.PolicyExclusion{Subject: subject, Reason: reason}); !slices.Contains(c.coverage.Exclusions, one) {
+		c.coverage.Exclusions = append(c.coverage.Exclusions, one)
 	}
-	c.operations = slices.DeleteFunc(slices.Clone(c.operations), func(o admissionregistrationv1.OperationType) bool { return o == deletion })
-	c.coverage.Exclusions = append(c.coverage.Exclusions, v1.PolicyExclusion{
-		Subject: "the deletion of kinds of " + v1.GroupName,
-		Reason:  "it must work while Penstock is down; without matchConditions it is judged whenever Penstock answers",
-	})
+}
+
+// excludeDeletions notes that our own kinds are deleted without asking: while
+// Penstock is down, GPUs must still be freed and namespaces deleted.
+func (c *collection) excludeDeletions() {
+	if c.asks(v1.OperationDelete) {
+		c.exclude("the deletion of kinds of "+v1.GroupName, policies.ReasonOwnDeletion)
+	}
+}
+
+// excludeExempt notes what a wildcard does not stand for, of a group or of all.
+func (c *collection) excludeExempt(group string) {
+	groups, resources := policies.ExemptGroups(), policies.ExemptResources()
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		if group == wildcard || group == name {
+			c.exclude("all resources of "+name, groups[name])
+		}
+	}
+	for _, resource := range slices.SortedFunc(maps.Keys(resources), func(a, b schema.GroupResource) int { return cmp.Compare(a.String(), b.String()) }) {
+		if group == wildcard || group == resource.Group {
+			c.exclude("resource "+resource.String(), resources[resource])
+		}
+	}
+}
+
+// excludeSelected notes that there is no namespace that the policy selects and is
+// asked about.
+func (c *collection) excludeSelected() {
+	reason := "match.namespaceSelector and match.exclude.namespaces leave none"
+	if c.reach.Reaches(&c.policy.Spec.Match, true) {
+		reason = "in all that match.namespaceSelector leaves, " + policies.ReasonSystemNamespace
+	}
+	c.exclude("all namespaces", reason)
 }
 
 // addServed adds rules for a kind if the API server serves it. They name one
@@ -323,11 +347,21 @@ func (c *collection) addServed(kind schema.GroupKind, subresources []string) {
 		return
 	}
 	resource := mapping.Resource.GroupResource()
-	if reason := Exempt(resource); reason != "" {
-		c.coverage.Exclusions = append(c.coverage.Exclusions, v1.PolicyExclusion{Subject: "resource " + resource.String(), Reason: reason})
+	if reason := policies.Exempt(resource); reason != "" {
+		c.exclude("resource "+resource.String(), reason)
+		return
+	}
+	if c.placed(mapping) && !c.reach.Reaches(&c.policy.Spec.Match, false) {
+		c.excludeSelected()
 		return
 	}
 	c.rule(resource.Group, mapping.Resource.Version, resource.Resource, subresources)
+}
+
+// placed reports whether the objects of a kind are selected by their namespace, as
+// a Namespace is by itself.
+func (*collection) placed(mapping *meta.RESTMapping) bool {
+	return mapping.Scope != meta.RESTScopeRoot || mapping.Resource.GroupResource() == schema.GroupResource{Resource: "namespaces"}
 }
 
 // absent names a kind that is not served, with what it is called if it is
@@ -361,12 +395,23 @@ func (c *collection) addUpstream(kind schema.GroupKind, subresources []string) {
 			c.err = fmt.Errorf("failed to find the resource of %s: %w", upstream.GroupKind(), err)
 			return
 		}
+		if !c.reach.Reaches(&c.policy.Spec.Match, false) {
+			c.excludeSelected()
+			continue
+		}
 		c.rule(upstream.Group, upstream.Version, mapping.Resource.Resource, subresources)
 	}
 }
 
 func (c *collection) rule(group, version, resource string, subresources []string) {
 	var resources []string
+	operations := slices.Clone(c.operations)
+	if group == v1.GroupName {
+		c.excludeDeletions()
+		operations = slices.DeleteFunc(operations, func(o admissionregistrationv1.OperationType) bool {
+			return o == admissionregistrationv1.OperationType(v1.OperationDelete)
+		})
+	}
 	for _, subresource := range subresources {
 		if subresource == "" {
 			resources = append(resources, resource)
@@ -374,12 +419,12 @@ func (c *collection) rule(group, version, resource string, subresources []string
 		}
 		resources = append(resources, resource+"/"+subresource)
 	}
-	if len(c.operations) == 0 {
+	if len(operations) == 0 {
 		return
 	}
 	scope := admissionregistrationv1.AllScopes
 	c.rules = append(c.rules, admissionregistrationv1.RuleWithOperations{
-		Operations: slices.Clone(c.operations),
+		Operations: operations,
 		Rule: admissionregistrationv1.Rule{
 			APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources, Scope: &scope,
 		},

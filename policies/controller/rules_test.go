@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
@@ -74,9 +76,33 @@ func in(gpus string) func(*v1.WorkloadPolicySpec) {
 	}
 }
 
+func inNamespaces(names ...string) func(*v1.WorkloadPolicySpec) {
+	return func(spec *v1.WorkloadPolicySpec) {
+		spec.Match.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: names},
+		}}
+	}
+}
+
+func excluding(namespaces ...string) func(*v1.WorkloadPolicySpec) {
+	return func(spec *v1.WorkloadPolicySpec) { spec.Match.Exclude = &v1.PolicyExclude{Namespaces: namespaces} }
+}
+
+// everExcluded is what a wildcard never stands for.
+var everExcluded = []string{
+	"all resources of admissionregistration.k8s.io", "all resources of authentication.k8s.io", "all resources of authorization.k8s.io",
+	"resource apiservices.apiregistration.k8s.io", "resource certificatesigningrequests.certificates.k8s.io",
+	"resource flowschemas.flowcontrol.apiserver.k8s.io", "resource leases.coordination.k8s.io", "resource nodes",
+	"resource prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "resource workloadpolicies.penstock.dev",
+}
+
 func ignoring(spec *v1.WorkloadPolicySpec) { spec.FailurePolicy = v1.FailurePolicyIgnore }
 
 func upstream(spec *v1.WorkloadPolicySpec) { spec.UpstreamKinds = v1.UpstreamKindsJudge }
+
+func updating(spec *v1.WorkloadPolicySpec) {
+	spec.Match.Operations = []v1.PolicyOperation{v1.OperationUpdate}
+}
 
 func deleting(spec *v1.WorkloadPolicySpec) {
 	spec.Match.Operations = []v1.PolicyOperation{v1.OperationDelete}
@@ -164,8 +190,43 @@ func TestRules(t *testing.T) {
 			exclusions: []string{"the deletion of kinds of penstock.dev"},
 		},
 		"wildcards keep away from what the cluster starts by": {
-			policies: []*v1.WorkloadPolicy{matching("a", on("*", "*", "", "*"))},
-			want:     []string{"fail Fail /judge/fail if penstock-not-never", "  [CREATE UPDATE] [*] [*] [* */*]"},
+			policies:   []*v1.WorkloadPolicy{matching("a", on("*", "*", "", "*"))},
+			want:       []string{"fail Fail /judge/fail if penstock-not-never", "  [CREATE UPDATE] [*] [*] [* */*]"},
+			exclusions: everExcluded,
+		},
+		"of one group, what is in that": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on("coordination.k8s.io", "*"))},
+			want:       []string{"fail Fail /judge/fail if penstock-not-never", "  [CREATE UPDATE] [coordination.k8s.io] [*] [*]"},
+			exclusions: []string{"resource leases.coordination.k8s.io"},
+		},
+		"and from the deletion of our own kinds, if there are conditions": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on("*", "*"), deleting, with("true"))},
+			want:       []string{"fail-d9244026 Fail /judge/fail-d9244026 if c if penstock-not-never", "  [DELETE] [*] [*] [*]"},
+			exclusions: append(slices.Clone(everExcluded), "the deletion of kinds of penstock.dev"),
+		},
+		"the deletion of other kinds beside ours": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind), on("", "Pod"), deleting, with("true"))},
+			want:       []string{"fail-d9244026 Fail /judge/fail-d9244026 if c", "  [DELETE] [] [v1] [pods]"},
+			exclusions: []string{"the deletion of kinds of penstock.dev"},
+		},
+		"only namespaces that are never asked about": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on("", "Pod"), on("apps", "Deployment"), inNamespaces("cni", "kube-system"))},
+			exclusions: []string{"all namespaces"},
+		},
+		"one that is asked about beside those": {
+			policies: []*v1.WorkloadPolicy{matching("a", on("", "Pod"), inNamespaces("cni", "team"), ignoring)},
+			want:     []string{"ignore Ignore /judge/ignore", "  [CREATE UPDATE] [] [v1] [pods]"},
+		},
+		"only those, of our own kinds": {
+			policies: []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind), inNamespaces("cni"))},
+		},
+		"only those, of our own kinds under conditions": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind), inNamespaces("cni"), with("true"))},
+			exclusions: []string{"all namespaces"},
+		},
+		"no namespace at all": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind), on("", "Pod"), excluding("*"))},
+			exclusions: []string{"all namespaces"},
 		},
 		"what the cluster starts by is excluded by name": {
 			policies:   []*v1.WorkloadPolicy{matching("a", on("", "Node"), on("authorization.k8s.io", "TokenThing"), on("", "Pod"))},
@@ -269,9 +330,40 @@ func TestRulesNeedDiscovery(t *testing.T) {
 }
 
 func TestConditionOfWildcardsCompiles(t *testing.T) {
-	policy := matching("a", on("", "Pod"))
-	policy.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "c", Expression: notNever.Expression}}
-	if errs := validation.ValidateWorkloadPolicy(policy); len(errs) > 0 {
-		t.Error(errs)
+	for _, id := range []policies.Entry{policies.EntryFail, "fail-1065c95e"} {
+		policy := matching("a", on("", "Pod"))
+		policy.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "c", Expression: notNever(id).Expression}}
+		if errs := validation.ValidateWorkloadPolicy(policy); len(errs) > 0 {
+			t.Error(errs)
+		}
+	}
+}
+
+// A wildcard covers neither what has webhooks of its own nor what the cluster, or
+// somebody who frees GPUs, must be able to do while nobody answers.
+func TestConditionOfWildcards(t *testing.T) {
+	deletion, creation := admissionv1.Delete, admissionv1.Create
+	for name, tc := range map[string]struct {
+		group, resource string
+		operation       admissionv1.Operation
+		// plain and conditional say whether entries without and with conditions ask.
+		plain, conditional bool
+	}{
+		"pods":                {"", "pods", deletion, true, true},
+		"nodes":               {"", "nodes", creation, false, false},
+		"leases":              {"coordination.k8s.io", "leases", creation, false, false},
+		"reviews":             {"authorization.k8s.io", "subjectaccessreviews", creation, false, false},
+		"policies":            {v1.GroupName, "workloadpolicies", creation, false, false},
+		"training jobs":       {v1.GroupName, "trainingjobs", creation, false, true},
+		"their deletion":      {v1.GroupName, "trainingjobs", deletion, false, false},
+		"those of other ends": {"kubeflow.org", "pytorchjobs", deletion, true, true},
+	} {
+		for id, want := range map[policies.Entry]bool{policies.EntryIgnore: tc.plain, "fail-1065c95e": tc.conditional} {
+			request := &admissionv1.AdmissionRequest{Operation: tc.operation, Resource: metav1.GroupVersionResource{Group: tc.group, Version: "v1", Resource: tc.resource}}
+			got, err := validation.MatchConditions(t.Context(), []admissionregistrationv1.MatchCondition{notNever(id)}, request, true)
+			if err != nil || got != want {
+				t.Errorf("%s of entry %s: got %t, %v, want %t", name, id, got, err, want)
+			}
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -111,9 +112,12 @@ func auditedCondition(policy *v1.WorkloadPolicy, audit *v1.PolicyAudit, state po
 	case state.Spec != nil && !judgesStored(state.Spec):
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1.WorkloadPolicyNothingStoredReason
 		condition.Message = "The policy judges neither creations nor updates, so that there is nothing to say of stored objects."
+	case audit.ObservedGeneration == state.Enforced && incomplete(audit) != "":
+		condition.Status, condition.Reason = metav1.ConditionFalse, v1.WorkloadPolicyAuditIncompleteReason
+		condition.Message = shorten(incomplete(audit), maxMessage)
 	case audit.ObservedGeneration == state.Enforced:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.WorkloadPolicyAuditedReason
-		condition.Message = "All stored objects that the policy is asked about are judged; status.audit says what is not looked at."
+		condition.Message = "All stored objects that the policy is asked about are judged."
 	default:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, v1.WorkloadPolicyAuditingReason
 		condition.Message = "Stored objects are being judged. There are no results yet."
@@ -122,6 +126,22 @@ func auditedCondition(policy *v1.WorkloadPolicy, audit *v1.PolicyAudit, state po
 		}
 	}
 	return condition
+}
+
+// incomplete says what an audit could not judge; empty if it judged all.
+func incomplete(audit *v1.PolicyAudit) string {
+	var lacks []string
+	if unjudged := ptr.Deref(audit.Errors, 0) + ptr.Deref(audit.NotEvaluated, 0); unjudged > 0 {
+		lacks = append(lacks, fmt.Sprintf("%d of %d stored objects are not judged: %s.", unjudged, ptr.Deref(audit.Judged, 0)+unjudged, audit.Message))
+	}
+	if len(audit.Unseen) > 0 {
+		var unseen []string
+		for _, one := range audit.Unseen {
+			unseen = append(unseen, fmt.Sprintf("%s (%s)", one.Subject, one.Reason))
+		}
+		lacks = append(lacks, "Not looked at are stored objects of "+strings.Join(unseen, ", ")+".")
+	}
+	return strings.Join(lacks, " ")
 }
 
 // addInventory adds the condition of the inventory, for policies that read one.

@@ -172,6 +172,7 @@ func TestAuditedCondition(t *testing.T) {
 	deletions := policyOf("a", 3, rule, deleting)
 	for name, tc := range map[string]struct {
 		policy   *v1.WorkloadPolicy
+		audit    v1.PolicyAudit
 		observed int64
 		enforced int64
 		want     metav1.ConditionStatus
@@ -182,10 +183,23 @@ func TestAuditedCondition(t *testing.T) {
 		"results of before":        {policy: creating, observed: 2, enforced: 3, want: metav1.ConditionUnknown, reason: v1.WorkloadPolicyAuditingReason, message: "The results are those of generation 2."},
 		"results of the policy":    {policy: creating, observed: 3, enforced: 3, want: metav1.ConditionTrue, reason: v1.WorkloadPolicyAuditedReason, message: "are judged"},
 		"results of what compiled": {policy: creating, observed: 2, enforced: 2, want: metav1.ConditionTrue, reason: v1.WorkloadPolicyAuditedReason, message: "are judged"},
-		"deletions":                {policy: deletions, enforced: 3, want: metav1.ConditionFalse, reason: v1.WorkloadPolicyNothingStoredReason, message: "neither creations nor updates"},
+		"objects that are not judged": {
+			policy: creating, observed: 3, enforced: 3, audit: v1.PolicyAudit{Judged: new(int32(8)), NotEvaluated: new(int32(12)), Message: "not evaluated for 12: nobody knows who"},
+			want: metav1.ConditionFalse, reason: v1.WorkloadPolicyAuditIncompleteReason, message: "12 of 20 stored objects are not judged: not evaluated for 12: nobody knows who.",
+		},
+		"errors": {
+			policy: creating, observed: 3, enforced: 3, audit: v1.PolicyAudit{Judged: new(int32(0)), Errors: new(int32(1)), NotEvaluated: new(int32(0)), Message: "too slow"},
+			want: metav1.ConditionFalse, reason: v1.WorkloadPolicyAuditIncompleteReason, message: "1 of 1 stored objects are not judged: too slow.",
+		},
+		"kinds that are not looked at": {
+			policy: creating, observed: 3, enforced: 3, audit: v1.PolicyAudit{Unseen: []v1.PolicyExclusion{{Subject: "*.apps", Reason: "by names only"}}},
+			want: metav1.ConditionFalse, reason: v1.WorkloadPolicyAuditIncompleteReason, message: "Not looked at are stored objects of *.apps (by names only).",
+		},
+		"deletions": {policy: deletions, enforced: 3, want: metav1.ConditionFalse, reason: v1.WorkloadPolicyNothingStoredReason, message: "neither creations nor updates"},
 	} {
 		state := policies.PolicyState{Enforced: tc.enforced, Spec: &tc.policy.Spec}
-		got := auditedCondition(tc.policy, &v1.PolicyAudit{ObservedGeneration: tc.observed}, state)
+		tc.audit.ObservedGeneration = tc.observed
+		got := auditedCondition(tc.policy, &tc.audit, state)
 		if got.Status != tc.want || got.Reason != tc.reason || !strings.Contains(got.Message, tc.message) || got.ObservedGeneration != 3 {
 			t.Errorf("%s: got %+v", name, got)
 		}

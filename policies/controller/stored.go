@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -41,9 +39,8 @@ const AggregationLabel = "penstock.dev/aggregate-to-manager=true"
 // Stored judges stored objects as if they were written now: what preview and
 // audit do. It may be used by several goroutines.
 type Stored struct {
-	// Excluded are the namespaces that the API server never asks about for kinds
-	// outside penstock.dev.
-	Excluded []string
+	// Reach is what policies are asked about.
+	Reach *policies.Reach
 	// Labels gives the labels of a namespace.
 	Labels func(ctx context.Context, namespace string) (map[string]string, error)
 	// Normal gives an object of Penstock's kinds and of upstream kinds as
@@ -68,20 +65,46 @@ type judgement struct {
 func (s *Stored) judge(ctx context.Context, snapshot *policies.Snapshot, only map[string]bool, resource schema.GroupVersionResource, object *unstructured.Unstructured) []judgement {
 	written := object.GroupVersionKind()
 	own := written.Group == v1.GroupName
-	if object.GetDeletionTimestamp() != nil || Exempt(resource.GroupResource()) != "" || (!own && slices.Contains(s.Excluded, namespaceOf(object))) {
+	if object.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	found := []judgement{s.ask(ctx, snapshot, only, written, resource, object, own)}
+	found := s.asWritten(ctx, snapshot, only, written, resource, object, own)
 	if upstream, ok := conversion.Upstream(written); ok {
-		found = append(found, s.ask(ctx, snapshot, only, v1.GroupVersion.WithKind(upstream.Kind), resource, object, true))
+		found = append(found, s.asWritten(ctx, snapshot, only, v1.GroupVersion.WithKind(upstream.Kind), resource, object, true)...)
 	}
 	return found
 }
 
+// asWritten judges an object as what it would be if it were written now: a
+// creation, and, for the policies that are not asked about that, an update that
+// changes nothing.
+func (s *Stored) asWritten(ctx context.Context, snapshot *policies.Snapshot, only map[string]bool, kind schema.GroupVersionKind, resource schema.GroupVersionResource,
+	object *unstructured.Unstructured, normal bool,
+) []judgement {
+	created := s.ask(ctx, snapshot, policies.Scope{Only: only}, v1.OperationCreate, kind, resource, object, normal)
+	updated := s.ask(ctx, snapshot, policies.Scope{Only: only, Except: created.asked()}, v1.OperationUpdate, kind, resource, object, normal)
+	return []judgement{created, updated}
+}
+
+// asked are the policies that were.
+func (j *judgement) asked() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range j.Judged {
+		names[name] = true
+	}
+	for _, one := range j.Errors {
+		names[one.Policy] = true
+	}
+	for _, one := range j.NotEvaluated {
+		names[one.Policy] = true
+	}
+	return names
+}
+
 // ask judges an object as one of a kind; normal says whether policies see it in
 // v1, with every default.
-func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, only map[string]bool, kind schema.GroupVersionKind, resource schema.GroupVersionResource,
-	object *unstructured.Unstructured, normal bool,
+func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, scope policies.Scope, operation v1.PolicyOperation, kind schema.GroupVersionKind,
+	resource schema.GroupVersionResource, object *unstructured.Unstructured, normal bool,
 ) judgement {
 	written, namespace := object.GroupVersionKind(), namespaceOf(object)
 	labels := func() (map[string]string, error) { return s.Labels(ctx, namespace) }
@@ -90,6 +113,7 @@ func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, only map[
 	}
 	request := &admissionv1.AdmissionRequest{
 		Kind: metav1.GroupVersionKind(written), Resource: metav1.GroupVersionResource(resource), Namespace: namespace, Name: object.GetName(),
+		Operation: admissionv1.Operation(operation),
 	}
 	read := sync.OnceValues(func() ([]byte, error) {
 		raw, err := json.Marshal(object.Object)
@@ -103,32 +127,45 @@ func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, only map[
 	judged.Kind = metav1.GroupVersionKind(kind)
 	judged.Stored, judged.UserKnown, judged.Stray = true, false, true
 	judged.Fields = fields.Of(kind)
-	judged.Load = func() (_, _ []byte, err error) {
+	judged.Load = func() (_, old []byte, err error) {
 		if seen, err = read(); err == nil && normal {
 			if seen, err = s.Normal(written, seen); err != nil {
 				err = fmt.Errorf("failed to read the %s: %w", written.Kind, err)
 			}
 		}
-		return seen, nil, err
+		if operation == v1.OperationUpdate {
+			old = seen
+		}
+		return seen, old, err
 	}
-	judged.Scope = policies.Scope{Upstream: kind != written, Only: only, Holds: once(func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
+	judged.Scope, judged.Reach = scope, s.Reach
+	judged.Scope.Upstream = kind != written
+	judged.Scope.Holds = once(func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
 		raw, err := read()
 		if err != nil {
 			return false, err
 		}
-		request.Object = runtime.RawExtension{Raw: raw}
-		return holds(ctx, conditions, request)
-	})}
-	if slices.Contains(s.Excluded, namespace) {
-		// Conditions are evaluated by entries that leave these namespaces alone, for
-		// Penstock's own kinds too.
-		judged.Scope.Holds = nil
-	}
+		request.Object.Raw = raw
+		if operation == v1.OperationUpdate {
+			request.OldObject.Raw = raw
+		}
+		holds, err := validation.MatchConditions(ctx, conditions, request, false)
+		if err != nil && operation == v1.OperationCreate && slices.ContainsFunc(conditions, readsOldObject) {
+			// The fault may be that of a creation alone, which has no old object. As an
+			// update it is seen whether there is one.
+			return false, nil
+		}
+		return holds, err
+	})
 	found := judgement{Verdict: snapshot.Judge(ctx, judged), at: func(path string) string { return path }}
 	if kind != written {
 		found.at = conversion.FieldPaths(written, seen)
 	}
 	return found
+}
+
+func readsOldObject(condition admissionregistrationv1.MatchCondition) bool {
+	return strings.Contains(condition.Expression, "oldObject")
 }
 
 // namespaceOf is the namespace of requests for an object: that of a Namespace is
@@ -158,32 +195,6 @@ func once(evaluate func([]admissionregistrationv1.MatchCondition) (bool, error))
 		answers = append(answers, answer{conditions, holds, err})
 		return holds, err
 	}
-}
-
-var errOperation = errors.New("the match conditions depend on what is done with the object")
-
-// holds evaluates match conditions for an object that nobody writes: as of a
-// creation and as of an update that changes nothing. Where these differ, what
-// holds depends on the request.
-func holds(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest) (bool, error) {
-	created, updated := *request, *request
-	created.Operation, updated.Operation = admissionv1.Create, admissionv1.Update
-	updated.OldObject = request.Object
-	onUpdate, err := validation.MatchConditions(ctx, conditions, &updated, false)
-	if err != nil || !slices.ContainsFunc(conditions, tellsOperation) {
-		return onUpdate, err
-	}
-	onCreate, err := validation.MatchConditions(ctx, conditions, &created, false)
-	if err != nil || onCreate != onUpdate {
-		err = errOperation // An error may be that of a creation alone, which has no old object.
-	}
-	return onUpdate, err
-}
-
-// tellsOperation reports whether a match condition may tell a creation from an
-// update.
-func tellsOperation(condition admissionregistrationv1.MatchCondition) bool {
-	return strings.Contains(condition.Expression, "operation") || strings.Contains(condition.Expression, "oldObject")
 }
 
 // A storedKind is a kind whose stored objects a policy judges.
@@ -217,7 +228,7 @@ func storedKinds(spec *v1.WorkloadPolicySpec, mapper KindMapper) ([]storedKind, 
 			return fmt.Errorf("failed to find the resource of %s: %w", kind, err)
 		}
 		one := storedKind{mapping.GroupVersionKind, mapping.Resource, mapping.Scope != meta.RESTScopeRoot}
-		if Exempt(mapping.Resource.GroupResource()) == "" && !slices.Contains(found, one) {
+		if policies.Exempt(mapping.Resource.GroupResource()) == "" && !slices.Contains(found, one) {
 			found = append(found, one)
 		}
 		return nil
@@ -269,6 +280,6 @@ func judgedKinds(matched []v1.PolicyResources) []schema.GroupKind {
 // judgesStored reports whether a policy judges what is stored at all, and not
 // only deletions or connections.
 func judgesStored(spec *v1.WorkloadPolicySpec) bool {
-	operations := spec.Match.Operations
-	return len(operations) == 0 || slices.Contains(operations, v1.OperationCreate) || slices.Contains(operations, v1.OperationUpdate)
+	operations := policies.OperationsOf(&spec.Match)
+	return slices.Contains(operations, v1.OperationCreate) || slices.Contains(operations, v1.OperationUpdate)
 }

@@ -23,7 +23,7 @@ const always = "package a\nviolation contains {\"msg\": \"no\", \"field\": \"spe
 // are known, and kube-system is excluded.
 func storedHere() *Stored {
 	return &Stored{
-		Excluded: []string{"kube-system"},
+		Reach: &policies.Reach{Unasked: []string{"kube-system"}},
 		Labels: func(_ context.Context, namespace string) (map[string]string, error) {
 			if namespace != "team" {
 				return nil, errors.New("nobody knows")
@@ -91,10 +91,21 @@ func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 			mods: []func(*v1.WorkloadPolicySpec){on("", "Node")}, object: `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`,
 			resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"},
 		},
-		"conditions that hold":       {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("object.metadata.name == 'p'")}, want: []string{"spec.a"}},
-		"conditions that do not":     {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("object.metadata.name == 'q'")}},
-		"conditions of a user":       {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.userInfo.username == 'a'")}, missing: policies.MissingConditions},
-		"conditions on what is done": {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.operation == 'UPDATE'")}, missing: policies.MissingConditions},
+		"conditions that hold":    {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("object.metadata.name == 'p'")}, want: []string{"spec.a"}},
+		"conditions that do not":  {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("object.metadata.name == 'q'")}},
+		"conditions of a user":    {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.userInfo.username == 'a'")}, missing: policies.MissingConditions},
+		"conditions on updates":   {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.operation == 'UPDATE'")}, want: []string{"spec.a"}},
+		"conditions on creations": {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.operation == 'CREATE'")}, want: []string{"spec.a"}},
+		"conditions on a change":  {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.operation == 'UPDATE' && object != oldObject")}},
+		"conditions on deletions": {mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.operation == 'DELETE'")}},
+		"a rule that spares updates": {
+			rego: "package a\nviolation[{\"msg\": \"no\", \"field\": \"spec.a\"}] { not is_update(input.review) }\nis_update(review) { review.operation == \"UPDATE\" }\n",
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Pod")}, want: []string{"spec.a"},
+		},
+		"a rule on updates, of which nothing else is judged": {
+			rego: "package a\nviolation contains {\"msg\": \"no\", \"field\": \"spec.a\"} if input.object == input.oldObject\n",
+			mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), updating}, want: []string{"spec.a"},
+		},
 		"conditions that exclude what is never stored": {
 			mods: []func(*v1.WorkloadPolicySpec){on("", "Pod"), with("request.operation != 'DELETE'")}, want: []string{"spec.a"},
 		},

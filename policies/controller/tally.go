@@ -171,7 +171,7 @@ var consequences = []struct {
 
 var missingTexts = map[policies.Missing]string{
 	policies.MissingUser:            "the rule reads who makes a request, which a stored object does not tell",
-	policies.MissingOperation:       "the rule reads the operation or the old object, which a stored object does not tell",
+	policies.MissingOptions:         "the rule reads the options of a request, which a stored object does not tell",
 	policies.MissingConditions:      "the matchConditions need what a stored object does not tell",
 	policies.MissingNamespaceLabels: "the labels of the namespace are not known",
 	policies.MissingInventory:       "the inventory that the rule reads is not synced yet",
@@ -192,8 +192,8 @@ func (t *tally) warnings() []string {
 	if t.refused < t.before.refused {
 		add("would now refuse %d of %s; the policy in force refuses %s", t.refused, t.objects("stored objects"), t.inForce())
 	}
-	if t.late && len(t.byAction) == 0 && t.refused >= t.before.refused && t.failed == 0 && len(t.missing) == 0 {
-		add("none of %s would be affected", t.scope())
+	if quiet := len(t.byAction) == 0 && t.refused >= t.before.refused && t.failed == 0 && len(t.missing) == 0; t.late && quiet {
+		add("%s", t.nothingFound())
 	}
 	for _, one := range t.named {
 		add("%s: %s", one.identity(), one.violation)
@@ -249,6 +249,22 @@ func (t *tally) objects(what string) string {
 	default:
 		return fmt.Sprintf("the %d judged in time of up to %d %s", t.judged, t.judged+max(t.total-t.seen, 0), what)
 	}
+}
+
+// nothingFound says how much it is worth that nothing was found in time.
+func (t *tally) nothingFound() string {
+	if t.judged > 0 {
+		return fmt.Sprintf("none of %s would be affected", t.scope())
+	}
+	return fmt.Sprintf("time was over before any stored object %swas judged, so that nothing is known of them", t.upTo())
+}
+
+// upTo says in brackets how many there may be, as far as that is known.
+func (t *tally) upTo() string {
+	if left := t.total - t.seen; !t.vague && left > 0 {
+		return fmt.Sprintf("(of up to %d) ", left)
+	}
+	return ""
 }
 
 // inForce says how many the policy in force refuses, of how many where it is not

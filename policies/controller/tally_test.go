@@ -80,6 +80,15 @@ func TestTally(t *testing.T) {
 			edits: func(t *tally) { t.late, t.vague, t.total = true, true, 900 },
 			want:  []string{"preview: none of the 1 judged in time of more stored objects would be affected"},
 		},
+		"that it came nowhere": {
+			pairs: [][2]outcome{{unasked, unasked}},
+			edits: func(t *tally) { t.late, t.total = true, 27 },
+			want:  []string{"preview: time was over before any stored object (of up to 26) was judged, so that nothing is known of them"},
+		},
+		"that it came nowhere, of nobody knows how many": {
+			edits: func(t *tally) { t.late, t.vague = true, true },
+			want:  []string{"preview: time was over before any stored object was judged, so that nothing is known of them"},
+		},
 		"some by name": {
 			pairs: [][2]outcome{{does(v1.ActionDeny), passes}, {does(v1.ActionDeny), passes}},
 			edits: func(t *tally) {

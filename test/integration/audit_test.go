@@ -10,6 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
@@ -127,6 +129,19 @@ var _ = Describe("the audit", Serial, func() {
 		Eventually(audited("owned")).WithContext(ctx).Should(Equal("judged 0: 0 denied, 0 warned, 0 audited, 0 excepted, 0 failed, 1 not evaluated: "))
 		Expect(k8s.Get(ctx, client.ObjectKey{Name: "owned"}, &policy)).To(Succeed())
 		Expect(policy.Status.Audit.Message).To(ContainSubstring("the rule reads who makes a request"))
+		Expect(mustKubectl(ctx, "", "get", "workloadpolicies", "owned")).To(ContainSubstring("0 (1 not judged)"))
+		Eventually(func(g Gomega, ctx context.Context) {
+			g.Expect(k8s.Get(ctx, client.ObjectKey{Name: "owned"}, &policy)).To(Succeed())
+			condition := apimeta.FindStatusCondition(policy.Status.Conditions, v1.WorkloadPolicyAuditedCondition)
+			g.Expect(condition).NotTo(BeNil())
+			g.Expect(condition.Status).To(Equal(metav1.ConditionFalse))
+			g.Expect(condition.Message).To(ContainSubstring("1 of 1 stored objects are not judged"))
+		}).WithContext(ctx).Should(Succeed())
+
+		By("a rule that spares updates, as many for Gatekeeper do")
+		mustKubectl(ctx, ownerPolicy(ns, "violation contains", "is_update(review) if review.operation == \"UPDATE\"\n    violation contains",
+			"not input.object", "not is_update(input.review); not input.review.object", "label: owner", "label: cost"), "apply", "-f", "-")
+		Eventually(audited("owned")).WithContext(ctx).Should(Equal("judged 1: 0 denied, 0 warned, 1 audited, 0 excepted, 0 failed, 0 not evaluated: bare"))
 		mustKubectl(ctx, "", "delete", "workloadpolicy", "owned")
 		Eventually(managerMetrics).WithContext(ctx).ShouldNot(ContainSubstring(`policy="owned"`))
 	})

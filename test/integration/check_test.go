@@ -72,7 +72,7 @@ var _ = Describe("penstock check", func() {
 		}
 		objects, unreadable := check.Load(written("policy.yaml", worldlyPolicy), false, nil)
 		Expect(unreadable).To(BeEmpty())
-		policies, err := check.Policies(ctx, objects, nil)
+		policies, _, err := check.Policies(ctx, objects, nil)
 		Expect(err).NotTo(HaveOccurred())
 		inventory, unreadable := check.LoadInventory(written("inventory.yaml", mustKubectl(ctx, "", "get", "configmaps,namespaces", "-A", "-o", "yaml")), false)
 		Expect(unreadable).To(BeEmpty())

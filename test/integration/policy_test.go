@@ -68,7 +68,7 @@ var _ = Describe("a policy", Serial, func() {
 		Entry("a builtin that is not allowed", `{"spec":{"rego":"package p\nviolation contains {\"msg\": m} if {\n  m := http.send({}).body\n}\n"}}`, "spec.rego", "http.send"),
 		Entry("an unknown action", `{"spec":{"action":"Explode"}}`, "spec.action", "Unsupported value"),
 		Entry("a date that does not parse", `{"spec":{"exceptions":[{"namespaces":["a"],"until":"tomorrow","reason":"r"}]}}`, "spec.exceptions[0].until"),
-		Entry("names without namespaces", `{"spec":{"exceptions":[{"names":["a"],"until":"2030-01-01T00:00:00Z","reason":"r"}]}}`, "spec.exceptions[0]", "names need namespaces"),
+		Entry("names without namespaces", `{"spec":{"exceptions":[{"names":["a"],"until":"2030-01-01T00:00:00Z","reason":"r"}]}}`, "spec.exceptions[0].namespaces", "names alone are those of cluster-scoped objects"),
 	)
 
 	It("that loops is cut at its deadline and answered by its failure policy", func(ctx context.Context) {

@@ -29,7 +29,7 @@ func ValidateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 	}
 	errs = append(errs, droppedNulls(policy)...)
 	for i := range spec.Exceptions {
-		errs = append(errs, validateException(&spec.Exceptions[i], path.Child("exceptions").Index(i))...)
+		errs = append(errs, validateException(&spec.Match, &spec.Exceptions[i], path.Child("exceptions").Index(i))...)
 	}
 	for i, kind := range spec.Inventory {
 		errs = append(errs, validateInventoryKind(kind, path.Child("inventory").Index(i))...)
@@ -107,11 +107,18 @@ func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.Er
 	return metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
 }
 
-func validateException(exception *v1.PolicyException, path *field.Path) field.ErrorList {
+func validateException(match *v1.PolicyMatch, exception *v1.PolicyException, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if len(exception.Names) > 0 && len(exception.Namespaces) == 0 {
-		errs = append(errs, field.Required(path,
-			"names need namespaces: add the namespaces that the named objects live in"))
+	switch unplaced := len(exception.Namespaces) == 0; {
+	case unplaced && slices.ContainsFunc(exception.Names, matchesAll):
+		errs = append(errs, field.Required(path.Child("namespaces"),
+			"an exception for every object would switch the policy off: name cluster-scoped objects, or namespaces, or set action to Audit"))
+	case unplaced && len(exception.Names) > 0 && namespaced(match):
+		errs = append(errs, field.Required(path.Child("namespaces"),
+			"names alone are those of cluster-scoped objects, and the policy matches none: add the namespaces that the named objects live in"))
+	case !unplaced && unnamespaced(match):
+		errs = append(errs, field.Forbidden(path.Child("namespaces"),
+			"what the policy matches lives in no namespace, so that the exception would never count: leave namespaces out and give the names of the objects"))
 	}
 	errs = append(errs, validateNamespaces(exception.Namespaces, path.Child("namespaces"))...)
 	errs = append(errs, validateObjectNames(exception.Names, path.Child("names"))...)
@@ -121,7 +128,7 @@ func validateException(exception *v1.PolicyException, path *field.Path) field.Er
 	}
 	if len(exception.Namespaces) == 0 && len(exception.Names) == 0 {
 		errs = append(errs, field.Required(path.Child("namespaces"),
-			"an exception for every object would switch the policy off: name namespaces, or set action to Audit"))
+			"an exception for every object would switch the policy off: name namespaces, or cluster-scoped objects by names, or set action to Audit"))
 	}
 	return errs
 }

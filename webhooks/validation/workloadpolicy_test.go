@@ -96,11 +96,25 @@ func TestValidateWorkloadPolicy(t *testing.T) {
 			`spec.overrides[0]: Required value: an override without parameters, unset and action changes nothing: give one of these or remove it`,
 		}},
 		"exceptions": {spec: `{` + rule + `, exceptions: [{names: [a], reason: r}, {reason: r}, {namespaces: [a, "*"], reason: r}, {namespaces: ["**"], names: [a, "*"], reason: r}]}`, want: []string{
-			`spec.exceptions[0]: Required value: names need namespaces: add the namespaces that the named objects live in`,
-			`spec.exceptions[1].namespaces: Required value: an exception for every object would switch the policy off: name namespaces, or set action to Audit`,
+			`spec.exceptions[0].namespaces: Required value: names alone are those of cluster-scoped objects, and the policy matches none: add the namespaces that the named objects live in`,
+			`spec.exceptions[1].namespaces: Required value: an exception for every object would switch the policy off: name namespaces, or cluster-scoped objects by names, or set action to Audit`,
 			`spec.exceptions[2].namespaces[1]: Invalid value: "*": an exception for every object would switch the policy off: name namespaces, or names of objects, or set action to Audit`,
 			`spec.exceptions[3].namespaces[0]: Invalid value: "**": an exception for every object would switch the policy off: name namespaces, or names of objects, or set action to Audit`,
 		}},
+		"exceptions of objects that live in no namespace": {
+			spec: `{rego: package a, match: {resources: [{kinds: [Node, PersistentVolume]}]}, exceptions: [{names: ["gpu-*"], reason: r}, {namespaces: ["*"], names: [a], reason: r}, {names: ["*"], reason: r}]}`,
+			want: []string{
+				`spec.exceptions[1].namespaces: Forbidden: what the policy matches lives in no namespace, so that the exception would never count: leave namespaces out and give the names of the objects`,
+				`spec.exceptions[2].namespaces: Required value: an exception for every object would switch the policy off: name cluster-scoped objects, or namespaces, or set action to Audit`,
+			},
+		},
+		"exceptions of who knows which objects": {
+			spec: `{rego: package a, match: {resources: [{group: example.com, kinds: [Widget]}, {kinds: [Node]}]}, exceptions: [{names: [a], reason: r}, {namespaces: [a], names: [a], reason: r}]}`,
+		},
+		"exceptions of namespaces": {
+			spec: `{rego: package a, match: {resources: [{kinds: [Namespace]}]}, exceptions: [{namespaces: [a], reason: r}, {names: [a], reason: r}]}`,
+			want: []string{`spec.exceptions[1].namespaces: Required value: names alone are those of cluster-scoped objects, and the policy matches none: add the namespaces that the named objects live in`},
+		},
 		"inventory": {spec: `{` + rule + `, inventory: [{apiVersion: a/b/c, kind: X}, {apiVersion: v1}]}`, want: []string{
 			`spec.inventory[0].apiVersion: Invalid value: "a/b/c": must be group/version, or a version of the core group: write penstock.dev/v1 or v1`,
 			`spec.inventory[1].kind: Required value: name the kind that the rule reads`,
@@ -139,11 +153,11 @@ spec:
   rego: package a
   parameters: {anything: [goes, {x: null}]}
   match: {resources: [{kinds: [Pod]}]}
-  exceptions: [{names: [a], until: "2027-01-01T00:00:00Z", reason: r}]`)
+  exceptions: [{until: "2027-01-01T00:00:00Z", reason: r}]`)
 	if unknown := schema.Prune(obj); len(unknown) > 0 {
 		t.Errorf("unknown fields: %v", unknown)
 	}
-	want := []string{`spec.exceptions[0]: Invalid value: names need namespaces: add the namespaces that the named objects live in`}
+	want := []string{`spec.exceptions[0]: Invalid value: an exception for every object would switch the policy off: name namespaces, or cluster-scoped objects by names`}
 	if diff := cmp.Diff(want, words(schema.Validate(t.Context(), nil, obj))); diff != "" {
 		t.Errorf("unexpected faults (-want +got):\n%s", diff)
 	}

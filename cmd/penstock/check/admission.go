@@ -49,7 +49,7 @@ func (c *Checker) check(ctx context.Context, object Object) Result {
 			result.refuse(metav1.StatusReasonNotFound, Fault{
 				Message: fmt.Sprintf("no matches for kind %q in version %q", written.Kind, result.APIVersion),
 			})
-		} else if c.judgesForeign(written) && !c.Unasked(written, c.foreignNamespace(manifest), result.Name) {
+		} else if c.judgesForeign(written) && !c.unasked(written, c.foreignNamespace(manifest), result.Name) {
 			c.checkForeign(ctx, object, manifest, &result)
 		}
 		return result
@@ -129,7 +129,7 @@ func (c *Checker) admit(ctx context.Context, s *subject, object Object, content 
 		return
 	}
 	c.decided(result, s.gate.Decide(ctx, request.of(hub)))
-	if s.isUpstream() && !c.Unasked(s.written, result.Namespace, result.Name) {
+	if s.isUpstream() && !c.unasked(s.written, result.Namespace, result.Name) {
 		if err := c.judgeUpstream(ctx, s, object, old, result); err != nil {
 			broken(err)
 		}

@@ -20,7 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -90,17 +90,11 @@ type definition struct {
 // New makes a Checker. It is an error if a policy does not compile, or an
 // object of the inventory cannot be one.
 func New(options Options) (*Checker, error) {
-	checker := &Checker{options: options, kinds: map[schema.GroupKind]*definition{}, stored: map[identity]*stored{}}
-	definitions, err := crd.All()
+	definitions, err := definitions()
 	if err != nil {
 		return nil, err
 	}
-	for _, definition := range definitions {
-		kind := schema.GroupKind{Group: definition.Spec.Group, Kind: definition.Spec.Names.Kind}
-		if checker.kinds[kind], err = newDefinition(definition); err != nil {
-			return nil, err
-		}
-	}
+	checker := &Checker{options: options, kinds: definitions, stored: map[identity]*stored{}}
 	engine, err := newEngine(options, options.Policies)
 	if err != nil {
 		return nil, err
@@ -111,7 +105,7 @@ func New(options Options) (*Checker, error) {
 		Clock:   func() time.Time { return options.Now },
 		Loaded:  func() bool { return true },
 		Kinds:   knownKinds{},
-		Offline: true, SystemNamespaces: options.SystemNamespaces, Unasked: options.unasked(),
+		Offline: true, SystemNamespaces: options.SystemNamespaces, Reach: options.reach(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the gate: %w", err)
@@ -130,39 +124,41 @@ func New(options Options) (*Checker, error) {
 // penstockNamespace is where the manifests put Penstock.
 const penstockNamespace = "penstock-system"
 
-// unasked are the namespaces that are never behind Penstock for kinds outside
-// penstock.dev.
-func (o Options) unasked() []string {
-	return controller.RulesOptions{Namespace: penstockNamespace, SystemNamespaces: o.SystemNamespaces}.Excluded()
+// reach is what the cluster asks about.
+func (o Options) reach() *policies.Reach {
+	return controller.RulesOptions{Namespace: penstockNamespace, SystemNamespaces: o.SystemNamespaces}.Reach()
 }
 
-// Unasked reports whether Penstock is never asked about an object, whatever
-// policies say: of a kind that is not Penstock's, in a namespace that the
-// cluster needs to start, or of a kind that is itself part of it.
-func (c *Checker) Unasked(kind schema.GroupVersionKind, namespace, name string) bool {
+// Reach is what the cluster asks about.
+func (c *Checker) Reach() *policies.Reach { return c.options.reach() }
+
+// unasked reports whether Penstock is never asked about an object, whatever
+// policies say.
+func (c *Checker) unasked(kind schema.GroupVersionKind, namespace, name string) bool {
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	if kind.GroupKind() == namespaceKind {
 		namespace = name
 	}
-	return kind.Group != penstockv1.GroupName &&
-		(controller.Exempt(resource.GroupResource()) != "" || slices.Contains(c.options.unasked(), namespace))
+	return c.Reach().Bars(policies.EntryFail, resource.GroupResource(), penstockv1.OperationCreate, namespace) != ""
 }
 
-func newDefinition(from *apiextensionsv1.CustomResourceDefinition) (*definition, error) {
-	made := &definition{
-		resource:   from.Spec.Names.Plural,
-		namespaced: from.Spec.Scope == apiextensionsv1.NamespaceScoped,
-		schemas:    map[string]*validation.Schema{},
+// definitions are those of all of our kinds, which do not change.
+var definitions = sync.OnceValues(func() (map[schema.GroupKind]*definition, error) {
+	manifests, err := crd.All()
+	if err != nil {
+		return nil, err
 	}
-	for _, version := range from.Spec.Versions {
-		schema, err := validation.NewSchema(from, version.Name)
+	made := map[schema.GroupKind]*definition{}
+	for _, from := range manifests {
+		kind := schema.GroupKind{Group: from.Spec.Group, Kind: from.Spec.Names.Kind}
+		schemas, err := validation.Schemas(kind)
 		if err != nil {
 			return nil, err
 		}
-		made.schemas[version.Name] = schema
+		made[kind] = &definition{resource: from.Spec.Names.Plural, namespaced: from.Spec.Scope == apiextensionsv1.NamespaceScoped, schemas: schemas}
 	}
 	return made, nil
-}
+})
 
 func newEngine(options Options, inForce []*penstockv1.WorkloadPolicy) (*policies.Engine, error) {
 	engine := policies.NewEngine(policies.Options{Deadline: policyDeadline, Explain: options.Explain})
@@ -221,7 +217,7 @@ func (c *Checker) Normal(kind schema.GroupVersionKind, raw []byte) ([]byte, erro
 func (c *Checker) NamespaceOf(kind schema.GroupVersionKind, named string) string {
 	definition := c.kinds[kind.GroupKind()]
 	switch {
-	case definition != nil && !definition.namespaced, clusterScoped[kind.GroupKind()]:
+	case definition != nil && !definition.namespaced, validation.ClusterScoped(kind.GroupKind()):
 		return ""
 	case named != "":
 		return named

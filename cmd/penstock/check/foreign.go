@@ -21,30 +21,6 @@ import (
 // say is not known here, but for the kinds of Kubernetes: those are decoded as
 // strictly as kubectl asks the API server to. Their defaults are not written.
 
-// clusterScoped are the kinds of Kubernetes that live in no namespace.
-var clusterScoped = map[schema.GroupKind]bool{}
-
-func init() {
-	for group, kinds := range map[string]string{
-		"":                             "Namespace Node PersistentVolume",
-		"admissionregistration.k8s.io": "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding MutatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration",
-		"apiextensions.k8s.io":         "CustomResourceDefinition",
-		"apiregistration.k8s.io":       "APIService",
-		"certificates.k8s.io":          "CertificateSigningRequest ClusterTrustBundle",
-		"flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
-		"networking.k8s.io":            "IngressClass IPAddress ServiceCIDR",
-		"node.k8s.io":                  "RuntimeClass",
-		"rbac.authorization.k8s.io":    "ClusterRole ClusterRoleBinding",
-		"resource.k8s.io":              "DeviceClass DeviceTaintRule ResourceSlice",
-		"scheduling.k8s.io":            "PriorityClass",
-		"storage.k8s.io":               "CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass",
-	} {
-		for kind := range strings.FieldsSeq(kinds) {
-			clusterScoped[schema.GroupKind{Group: group, Kind: kind}] = true
-		}
-	}
-}
-
 // namespaceKind is the kind whose objects are a request's namespace as well.
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 

@@ -65,7 +65,7 @@ func TestCheckForeignKinds(t *testing.T) {
 	if len(unreadable) > 0 {
 		t.Fatal(unreadable)
 	}
-	policies, err := check.Policies(t.Context(), documents, []string{"cni"})
+	policies, _, err := check.Policies(t.Context(), documents, []string{"cni"})
 	if err != nil {
 		t.Fatal(err)
 	}

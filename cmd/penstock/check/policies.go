@@ -15,19 +15,19 @@ import (
 
 // Policies reads WorkloadPolicies, and holds them to what the cluster holds
 // them to. Objects of other kinds are left out; it is an error if no policy is
-// left. The system namespaces are as in Options.
-func Policies(ctx context.Context, objects []Object, systemNamespaces []string) ([]*penstockv1.WorkloadPolicy, error) {
+// left. It also gives what the cluster would warn their author of, a line each.
+// The system namespaces are as in Options.
+func Policies(ctx context.Context, objects []Object, systemNamespaces []string) (found []*penstockv1.WorkloadPolicy, warnings []string, err error) {
 	checker, err := New(Options{SystemNamespaces: systemNamespaces})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return checker.Policies(ctx, objects)
 }
 
 // Policies is the function of that name, for a Checker that was made without
 // policies.
-func (c *Checker) Policies(ctx context.Context, objects []Object) ([]*penstockv1.WorkloadPolicy, error) {
-	found := []*penstockv1.WorkloadPolicy{}
+func (c *Checker) Policies(ctx context.Context, objects []Object) (found []*penstockv1.WorkloadPolicy, warnings []string, err error) {
 	names := map[string]Object{}
 	for _, object := range objects {
 		result := c.Check(ctx, object)
@@ -36,23 +36,26 @@ func (c *Checker) Policies(ctx context.Context, objects []Object) ([]*penstockv1
 		}
 		at := place(object.File, object.Document, object.Item)
 		if !result.Allowed {
-			return nil, fmt.Errorf("%s: policy %s would be refused:\n  %s", at, result.Name, joined(result.Faults))
+			return nil, nil, fmt.Errorf("%s: policy %s would be refused:\n  %s", at, result.Name, joined(result.Faults))
 		}
 		if other, taken := names[result.Name]; taken {
-			return nil, fmt.Errorf("%s: policy %s is in %s, too", at, result.Name, place(other.File, other.Document, other.Item))
+			return nil, nil, fmt.Errorf("%s: policy %s is in %s, too", at, result.Name, place(other.File, other.Document, other.Item))
 		}
 		names[result.Name] = object
+		for _, warning := range result.Warnings {
+			warnings = append(warnings, fmt.Sprintf("%s: policy %s: %s", at, result.Name, warning))
+		}
 		policy := &penstockv1.WorkloadPolicy{}
 		if err := json.Unmarshal(object.JSON, policy); err != nil {
-			return nil, fmt.Errorf("%s: failed to read policy %s: %w", at, result.Name, err)
+			return nil, nil, fmt.Errorf("%s: failed to read policy %s: %w", at, result.Name, err)
 		}
 		defaulting.DefaultWorkloadPolicy(policy)
 		found = append(found, policy)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("found no %s of %s", penstockv1.WorkloadPolicyKind, penstockv1.GroupVersion)
+		return nil, nil, fmt.Errorf("found no %s of %s", penstockv1.WorkloadPolicyKind, penstockv1.GroupVersion)
 	}
-	return found, nil
+	return found, warnings, nil
 }
 
 func joined(faults []Fault) string {

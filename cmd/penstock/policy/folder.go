@@ -22,6 +22,8 @@ import (
 type testFolder struct {
 	path     string
 	policies []*penstockv1.WorkloadPolicy
+	// warnings are what the cluster would warn the author of the policies of.
+	warnings []string
 	// worlds are what is compiled together: the Rego of each policy, once
 	// where several have the same; and the files of Rego that belong to none.
 	worlds []*world
@@ -95,7 +97,7 @@ func (r *policyReader) read(ctx context.Context, path string) (*testFolder, erro
 		return nil, err
 	}
 	if len(objects) > 0 {
-		if folder.policies, err = r.checker.Policies(ctx, objects); err != nil {
+		if folder.policies, folder.warnings, err = r.checker.Policies(ctx, objects); err != nil {
 			return nil, err
 		}
 	}

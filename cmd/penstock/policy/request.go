@@ -77,8 +77,8 @@ func (r *policyReader) requestOf(ctx context.Context, one *Case, dir string) (*c
 		base.User, base.UserKnown = *one.User, true
 	}
 	made := &caseRequest{}
-	if r.checker.Unasked(written, namespace, head.Name) {
-		return made, nil
+	if base.Reach = r.checker.Reach(); written.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
+		base.Namespace = head.Name
 	}
 	if written.Group != penstockv1.GroupName {
 		made.add(ctx, base, itself)
@@ -131,8 +131,12 @@ func (r *policyReader) addNormal(ctx context.Context, made *caseRequest, base po
 		return fmt.Errorf("oldObject: %w", err)
 	}
 	hub := penstockv1.GroupVersion.WithKind(own.Kind)
-	resource, _ := meta.UnsafeGuessKindToResource(hub)
-	base.Kind, base.Resource = metav1.GroupVersionKind(hub), metav1.GroupVersionResource(resource)
+	base.Kind = metav1.GroupVersionKind(hub)
+	if !upstream {
+		// An upstream object stays one, however it is judged.
+		resource, _ := meta.UnsafeGuessKindToResource(hub)
+		base.Resource = metav1.GroupVersionResource(resource)
+	}
 	base.Scope.Upstream = upstream
 	judged := base.Object
 	if len(judged) == 0 {

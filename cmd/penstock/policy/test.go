@@ -58,7 +58,9 @@ type TestResult struct {
 type TestReport struct {
 	Results []TestResult `json:"results"`
 	// Errors are what could not be read or run.
-	Errors   []string        `json:"errors"`
+	Errors []string `json:"errors"`
+	// Warnings are what the cluster would warn the authors of the policies of.
+	Warnings []string        `json:"warnings"`
 	Coverage *CoverageReport `json:"coverage,omitempty"`
 	Summary  TestSummary     `json:"summary"`
 }
@@ -90,7 +92,7 @@ func Test(ctx context.Context, options TestOptions) (*TestReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &testRun{options: options, reader: reader, report: &TestReport{Results: []TestResult{}, Errors: []string{}}}
+	r := &testRun{options: options, reader: reader, report: &TestReport{Results: []TestResult{}, Errors: []string{}, Warnings: []string{}}}
 	if options.Coverage {
 		r.report.Coverage = &CoverageReport{Policies: []RegoCoverage{}}
 	}
@@ -128,6 +130,7 @@ func (r *testRun) runFolder(ctx context.Context, found *foundFolder) {
 		r.fail(err)
 		return
 	}
+	r.report.Warnings = append(r.report.Warnings, folder.warnings...)
 	if r.options.Coverage {
 		for _, world := range folder.worlds {
 			world.measure()

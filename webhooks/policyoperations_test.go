@@ -1,0 +1,44 @@
+package webhooks_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A rule on deletions that is never asked about any would be off without a word.
+func TestOperationsThatAreNeverAskedAbout(t *testing.T) {
+	tests := map[string]struct {
+		more, body string
+		want       []string
+	}{
+		"deletions, by default": {body: `input.operation == "DELETE"`, want: []string{
+			"spec.match.operations: the rule looks for DELETE (spec.rego, line 2), and the policy is asked about CREATE and UPDATE alone, as it is when operations are left out: write operations: [CREATE, UPDATE, DELETE], or those of them that it is for",
+		}},
+		"deletions and connections of a policy on creations": {more: ", operations: [CREATE]", body: `input.review.operation in {"CREATE", "DELETE", "CONNECT"}`, want: []string{
+			"spec.match.operations: the rule looks for DELETE and CONNECT (spec.rego, line 2), and the policy is asked about CREATE alone: write operations: [CREATE, DELETE, CONNECT], or those of them that it is for",
+		}},
+		"deletions, which are asked about": {more: ", operations: [CREATE, DELETE]", body: `input.operation == "DELETE"`},
+		"deletions, which are left out":    {body: `input.operation != "DELETE"`},
+		"updates":                          {body: `input.operation == "UPDATE"`},
+		"the old object alone": {body: "input.oldObject.metadata.labels.locked", want: []string{
+			"spec.match.operations: the rule looks at input.oldObject and never at the object, and the policy is asked about CREATE and UPDATE alone, as it is when operations are left out: write operations: [DELETE] if it is for deletions, [UPDATE] if it is for updates",
+		}},
+		"the old object alone, of updates": {more: ", operations: [UPDATE]", body: "input.oldObject.metadata.labels.locked"},
+		"both objects":                     {body: "input.oldObject.metadata.labels.locked != input.object.metadata.labels.locked"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			rego, err := json.Marshal("package a\nviolation contains \"x\" if { " + tc.body + " }")
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := create(t, policy(`{failurePolicy: Ignore, match: {resources: [{kinds: [Pod]}]`+tc.more+`}, rego: `+string(rego)+`}`))
+			response := gateOf(t, onlineOptions(t)).Validate(t.Context(), request)
+			if diff := cmp.Diff(tc.want, response.Warnings); diff != "" || !response.Allowed {
+				t.Errorf("allowed: %t, warnings (-want +got):\n%s", response.Allowed, diff)
+			}
+		})
+	}
+}
