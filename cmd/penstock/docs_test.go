@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // TestDocumentedPolicyTest runs the example of docs/policies.md: its files, and
@@ -77,6 +80,48 @@ func TestDocumentedPolicies(t *testing.T) {
 	}
 	if mentioned := 3; count < mentioned {
 		t.Errorf("found %d policies in the documentation, want at least %d", count, mentioned)
+	}
+}
+
+// TestDocumentedRights holds what docs/operations.md says that Penstock may list
+// and watch to the role that it is given.
+func TestDocumentedRights(t *testing.T) {
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "It may list and watch, by API group,\n\n")
+	if !found {
+		t.Fatal("the docs do not say what Penstock may list and watch")
+	}
+	block, _, _ := strings.Cut(after, "\n\n")
+	got := map[string][]string{}
+	for line := range strings.Lines(block) {
+		words := strings.Fields(line)
+		got[strings.Replace(words[0], "core", "", 1)] = words[1:]
+	}
+	manifest, err := os.ReadFile("../../config/rbac/role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{}
+	for _, document := range strings.Split(string(manifest), "\n---\n") {
+		var role rbacv1.ClusterRole
+		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			if role.Kind != "ClusterRole" || !slices.Contains(rule.Verbs, "list") || !slices.Contains(rule.Verbs, "watch") {
+				continue
+			}
+			for _, group := range rule.APIGroups {
+				want[group] = append(want[group], rule.Resources...)
+				slices.Sort(want[group])
+			}
+		}
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/operations.md and config/rbac/role.yaml differ (-manifest +docs):\n%s", diff)
 	}
 }
 
