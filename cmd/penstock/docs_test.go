@@ -105,7 +105,7 @@ func TestDocumentedRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string][]string{}
-	for _, document := range strings.Split(string(manifest), "\n---\n") {
+	for document := range strings.SplitSeq(string(manifest), "\n---\n") {
 		var role rbacv1.ClusterRole
 		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
 			t.Fatal(err)
