@@ -137,6 +137,57 @@ var _ = Describe("a Ray cluster", func() {
 		eventuallyCluster(ctx, ns, "a", inPhase(v1.PhaseRunning), allReady("3/3"))
 	})
 
+	It("makes its head first under a quota, and room for it when it is lost", func(ctx context.Context) {
+		ns := newNamespace(ctx)
+		mustKubectl(ctx, "", "create", "-n", ns, "quota", "q", "--hard=pods=3")
+		Eventually(func(ctx context.Context) string {
+			return mustKubectl(ctx, "", "get", "-n", ns, "quota", "q", "-o", "jsonpath={.status.hard.pods}")
+		}).WithContext(ctx).Should(Equal("3"))
+		launch(ctx, ns, fixtures.RayCluster("a", fixtures.RayGroup("small", fixtures.Replicas(6))))
+		eventuallyCluster(ctx, ns, "a", allReady("3/7"))
+		Expect(now(ctx, rayPods(ns, "a"))).To(And(HaveLen(3), HaveKey("a-head")))
+
+		By("filling the room of a head that is lost")
+		mustKubectl(ctx, "", "patch", "-n", ns, "quota", "q", "-p", `{"spec":{"hard":{"pods":"2"}}}`)
+		Eventually(func(ctx context.Context) string {
+			return mustKubectl(ctx, "", "get", "-n", ns, "quota", "q", "-o", "jsonpath={.status.hard.pods}")
+		}).WithContext(ctx).Should(Equal("2"))
+		head := now(ctx, rayPods(ns, "a"))["a-head"]
+		mustKubectl(ctx, "", "delete", "-n", ns, "pod", "a-head", "--wait=false")
+		// A quota may count a pod late that is gone, or that was made.
+		Eventually(rayPods(ns, "a")).WithContext(ctx).WithTimeout(time.Minute).Should(HaveKeyWithValue("a-head", anotherUID(head.UID)))
+	})
+
+	It("gives its head the labels back that services find it by", func(ctx context.Context) {
+		ns := newNamespace(ctx)
+		launch(ctx, ns, fixtures.RayCluster("a"))
+		eventuallyCluster(ctx, ns, "a", inPhase(v1.PhaseRunning))
+		before := now(ctx, rayPods(ns, "a"))["a-head"]
+		mustKubectl(ctx, "", "label", "-n", ns, "pod", "a-head", "--overwrite", "ray.io/cluster-", v1.ManagedByLabel+"-", "penstock.dev/role=x")
+		Eventually(rayPods(ns, "a")).WithContext(ctx).Should(HaveKeyWithValue("a-head", And(
+			HaveField("Labels", Equal(before.Labels)), HaveField("UID", Equal(before.UID)))))
+	})
+
+	It("tells what its deletion waits for", func(ctx context.Context) {
+		ns := newNamespace(ctx)
+		mustKubectl(ctx, "", "create", "-n", ns, "quota", "q", "--hard=count/jobs.batch=0")
+		launch(ctx, ns, fixtures.RayCluster("a", fixtures.InRedis()))
+		eventuallyCluster(ctx, ns, "a", inPhase(v1.PhaseRunning))
+		mustKubectl(ctx, "", "delete", "-n", ns, "rayclusters.penstock.dev", "a", "--wait=false")
+		cluster := eventuallyCluster(ctx, ns, "a", inPhase(v1.PhaseDeleting), allReady("0/3"),
+			WithTransform(func(c *v1.RayCluster) bool {
+				return meta.IsStatusConditionTrue(c.Status.Conditions, v1.InvalidCondition)
+			}, BeTrue()))
+		Eventually(rayCluster(ns, "a")).WithContext(ctx).Should(WithTransform(func(c *v1.RayCluster) string {
+			return meta.FindStatusCondition(c.Status.Conditions, v1.RayClusterReadyCondition).Message
+		}, Equal("the state of the cluster is being removed from Redis")))
+		Expect(meta.FindStatusCondition(cluster.Status.Conditions, v1.InvalidCondition)).To(HaveField("Message", ContainSubstring("exceeded quota")))
+		mustKubectl(ctx, "", "delete", "-n", ns, "quota", "q")
+		Eventually(func(ctx context.Context) bool {
+			return apierrors.IsNotFound(k8s.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &v1.RayCluster{}))
+		}).WithContext(ctx).WithTimeout(time.Minute).Should(BeTrue())
+	})
+
 	It("scales, and loses the pods of a group that is removed", func(ctx context.Context) {
 		ns := newNamespace(ctx)
 		launch(ctx, ns, fixtures.RayCluster("a", fixtures.RayGroup("gpu", fixtures.Replicas(2), fixtures.Hosts(2), fixtures.Limit("nvidia.com/gpu", "1"))))
