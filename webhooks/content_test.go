@@ -125,7 +125,7 @@ func TestMergeKeepsWhatTheTypeCannotHold(t *testing.T) {
 		marks := 0
 		mark(random, written["spec"], &marks)
 		before := runtime.DeepCopyJSON(written)
-		defaulted, err := jobs.defaulted(written, true)
+		defaulted, err := jobs.defaulted(written, true, nil)
 		if err != nil || defaulted == nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}

@@ -27,6 +27,9 @@ type typed[T any] struct {
 	// spokes are the schemas of the other versions, by name.
 	spokes   map[string]*validation.Schema
 	defaults func(*T)
+	// inherit takes over from the stored object what an update leaves to somebody
+	// else; nil for nothing.
+	inherit  func(old, object *T)
 	validate func(old, object *T) field.ErrorList
 	// warn gives the lines that tell the author what an object that is admitted
 	// means; nil for none.
@@ -146,7 +149,11 @@ func (k *typed[T]) patchOf(request *admissionv1.AdmissionRequest, content map[st
 		dropNulls(content["spec"])
 	}
 	writeFractions(content["spec"])
-	defaulted, err := k.defaulted(content, madeInHub(request))
+	var old *T
+	if request.Operation == admissionv1.Update {
+		old = decodeAs[T](request.OldObject.Raw)
+	}
+	defaulted, err := k.defaulted(content, madeInHub(request), old)
 	if err != nil || defaulted == nil {
 		return nil, err
 	}
@@ -172,7 +179,8 @@ func (k *typed[T]) patchOf(request *admissionv1.AdmissionRequest, content map[st
 
 // defaulted gives content with every default, or nil where it does not decode:
 // then the API server or validation will say why, and a patch could only hide it.
-func (k *typed[T]) defaulted(content map[string]any, schemaApplied bool) (map[string]any, error) {
+// old is the stored object of an update, or nil.
+func (k *typed[T]) defaulted(content map[string]any, schemaApplied bool, old *T) (map[string]any, error) {
 	if !schemaApplied {
 		content = runtime.DeepCopyJSON(content)
 		k.schema.Default(content)
@@ -188,6 +196,9 @@ func (k *typed[T]) defaulted(content map[string]any, schemaApplied bool) (map[st
 	before, err := toContent(object)
 	if err != nil {
 		return nil, err
+	}
+	if old != nil && k.inherit != nil {
+		k.inherit(old, object)
 	}
 	k.defaults(object)
 	after, err := toContent(object)
@@ -332,7 +343,7 @@ func (k *typed[T]) complete(raw []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defaulted, err := k.defaulted(content, false)
+	defaulted, err := k.defaulted(content, false, nil)
 	if err != nil || defaulted == nil {
 		return raw, err
 	}
@@ -350,7 +361,7 @@ func (k *typed[T]) comparable(raw []byte) (map[string]any, error) {
 		return nil, err
 	}
 	k.schema.Prune(content)
-	defaulted, err := k.defaulted(content, false)
+	defaulted, err := k.defaulted(content, false, nil)
 	if err != nil || defaulted == nil {
 		return content, err
 	}

@@ -26,6 +26,7 @@ func newRayClusters() (*typed[v1.RayCluster], error) {
 		schema:    schema,
 		spokes:    spokes,
 		defaults:  defaulting.DefaultRayCluster,
+		inherit:   defaulting.InheritRayCluster,
 		validate:  validation.ValidateRayCluster,
 		advise: func(_ context.Context, old, cluster *v1.RayCluster) field.ErrorList {
 			return validation.AdviseRayCluster(old, cluster)

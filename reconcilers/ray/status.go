@@ -19,7 +19,7 @@ import (
 // cluster was ready once.
 func (p *planner) setStatus() {
 	p.setCounts()
-	p.status.Resources = totals(p.cluster, p.census.groups)
+	p.status.Resources = p.totals()
 	p.setHead()
 	p.setHeadReady()
 	reason, message := p.unready()

@@ -11,11 +11,11 @@ import (
 // totals is what the wanted pods of a cluster ask for: what the containers of
 // their templates request, or else their limits. What Penstock adds to a pod is
 // not in it, and neither are init containers.
-func totals(cluster *v1.RayCluster, groups []*group) v1.ResourceTotals {
+func (p *planner) totals() v1.ResourceTotals {
 	sum := corev1.ResourceList{}
-	addPods(sum, headOf(cluster), 1)
-	for _, g := range groups {
-		addPods(sum, g.role, int64(g.wanted)*int64(g.hosts))
+	addPods(sum, headOf(p.cluster), 1)
+	for _, g := range p.census.groups {
+		addPods(sum, g.role, int64(p.target(g))*int64(g.hosts))
 	}
 	gpus := resource.Quantity{Format: resource.DecimalSI}
 	for name, quantity := range sum {

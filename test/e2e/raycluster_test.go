@@ -270,6 +270,11 @@ var _ = Describe("a Ray cluster", func() {
 		Expect(now(ctx, rayPods(ns, "a"))).NotTo(HaveKey("a-small-1-0"))
 		jsonPatch(`[{"op":"replace","path":"/spec/workerGroupSpecs/0/scaleStrategy","value":{"workersToDelete":[]}}]`)
 		Consistently(rayPods(ns, "a")).WithContext(ctx).WithTimeout(time.Second).Should(HaveLen(4))
+
+		By("applying the manifest again, which leaves replicas to the autoscaler")
+		launch(ctx, ns, fixtures.RayCluster("a", fixtures.Autoscaled(v1.RayAutoscalerV2), fixtures.RayGroup("small", fixtures.Between(0, 5),
+			func(role *v1.RayRole) { role.Replicas = nil })))
+		Expect(*now(ctx, rayCluster(ns, "a")).Spec.Roles[1].Replicas).To(BeEquivalentTo(3))
 	})
 
 	It("follows changes of its service", func(ctx context.Context) {

@@ -20,6 +20,7 @@ const autoscalerV2Variable = "RAY_enable_autoscaler_v2"
 // restore annotation. What is written and where it comes from (KubeRay 1.7, KR):
 //
 //	roles[].replicas              the head's 1; a group's smallest number     KR
+//	                              or what it was, with the autoscaler         ours, InheritRayCluster
 //	roles[].hosts                 1, of a group                               KR
 //	roles[].scaling.minReplicas   0, of a group                               KR
 //	roles[].template…protocol     TCP                                         Kubernetes, schema of v1
@@ -68,6 +69,27 @@ func DefaultRayCluster(cluster *v1.RayCluster) {
 	for i := range spec.Roles {
 		defaultRayRole(spec, &spec.Roles[i])
 	}
+}
+
+// InheritRayCluster takes over from a stored cluster the replicas that an update
+// leaves out and Ray's autoscaler writes. Client-side apply replaces the list of
+// groups by that of the manifest: without this, applying an unchanged manifest
+// would delete every worker that the autoscaler asked for.
+func InheritRayCluster(old, cluster *v1.RayCluster) {
+	if !autoscales(&old.Spec) || !autoscales(&cluster.Spec) {
+		return
+	}
+	for i := range cluster.Spec.Roles {
+		role := &cluster.Spec.Roles[i]
+		was := slices.IndexFunc(old.Spec.Roles, func(other v1.RayRole) bool { return other.Name == role.Name })
+		if was >= 0 && role.Name != v1.RoleHead && role.Replicas == nil {
+			role.Replicas = old.Spec.Roles[was].Replicas
+		}
+	}
+}
+
+func autoscales(spec *v1.RayClusterSpec) bool {
+	return spec.Autoscaler != nil && spec.Autoscaler.Mode == v1.Enabled
 }
 
 func defaultRayRole(spec *v1.RayClusterSpec, role *v1.RayRole) {

@@ -136,3 +136,32 @@ func TestDefaultsOfRayClustersAreSaidInV1alpha1(t *testing.T) {
 		t.Errorf("v1alpha1 cannot say %v", read.Annotations)
 	}
 }
+
+func TestInheritRayCluster(t *testing.T) {
+	group := func(name v1.RoleName, replicas *int32) v1.RayRole {
+		return v1.RayRole{Role: v1.Role{Name: name, Replicas: replicas}}
+	}
+	cluster := func(mode v1.Switch, roles ...v1.RayRole) *v1.RayCluster {
+		return &v1.RayCluster{Spec: v1.RayClusterSpec{Autoscaler: &v1.RayAutoscaler{Mode: mode}, Roles: roles}}
+	}
+	three := int32(3)
+	for name, tc := range map[string]struct {
+		old, updated *v1.RayCluster
+		want         []*int32
+	}{
+		"left out":             {cluster(v1.Enabled, group("a", &three)), cluster(v1.Enabled, group("b", nil), group("a", nil)), []*int32{nil, &three}},
+		"said":                 {cluster(v1.Enabled, group("a", &three)), cluster(v1.Enabled, group("a", new(int32(1)))), []*int32{new(int32(1))}},
+		"the head has its own": {cluster(v1.Enabled, group(v1.RoleHead, &three)), cluster(v1.Enabled, group(v1.RoleHead, nil)), []*int32{nil}},
+		"nobody scales it":     {cluster(v1.Disabled, group("a", &three)), cluster(v1.Disabled, group("a", nil)), []*int32{nil}},
+		"turned on only now":   {cluster(v1.Disabled, group("a", &three)), cluster(v1.Enabled, group("a", nil)), []*int32{nil}},
+	} {
+		defaulting.InheritRayCluster(tc.old, tc.updated)
+		var got []*int32
+		for i := range tc.updated.Spec.Roles {
+			got = append(got, tc.updated.Spec.Roles[i].Replicas)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s: replicas (-want +got):\n%s", name, diff)
+		}
+	}
+}
