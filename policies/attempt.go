@@ -126,7 +126,7 @@ func (a *attempt) settle(t trial, result result) {
 		return
 	}
 	j.verdict.Errors = append(j.verdict.Errors, PolicyError{
-		Policy: t.policy.name, Reason: result.reason, Message: result.err.Error(), Action: t.onError(),
+		Policy: t.policy.name, Reason: result.reason, Message: Printable(result.err.Error()), Action: t.onError(),
 	})
 	j.observe(t, Outcome(result.reason), result.took)
 }
@@ -137,5 +137,6 @@ func (a *attempt) late(ctx context.Context) result {
 	if ctx.Err() != nil {
 		return result{reason: ReasonDeadline, err: errRequestOver}
 	}
-	return result{reason: ReasonDeadline, err: fmt.Errorf("it did not finish within %s", a.judgement.snapshot.limits.Deadline)}
+	return result{reason: ReasonDeadline, err: fmt.Errorf(
+		"it did not finish within %s: try again; if it stays so, the policy has to look at less, or the manager's --policy-deadline to be raised", a.judgement.snapshot.limits.Deadline)}
 }

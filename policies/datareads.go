@@ -28,7 +28,7 @@ func (t dataTree) add(ref ast.Ref) {
 
 // dataNames are the names below data that the policy may read.
 func (p *Policy) dataNames() dataTree {
-	found := dataTree{"inventory": {}}
+	found := dataTree{"inventory": {"cluster": {}, "namespace": {}}}
 	for _, module := range p.ownModules() {
 		for _, rule := range module.Rules {
 			found.add(rule.Ref())
@@ -160,6 +160,28 @@ func unknownIn(reads []valueRead, find func(inventoryPath) (UnknownRead, bool)) 
 	}
 	maps.DeleteFunc(found, func(at place, _ UnknownRead) bool { return known[at] })
 	return slices.Collect(maps.Values(found))
+}
+
+// UnknownObjectReads finds where a policy reads what the object never has. find
+// says of a path in the object, * for the elements of a list and for names that
+// the Rego does not tell, which of its steps is the first that is not known, and
+// what could be meant.
+func (p *Policy) UnknownObjectReads(find func(path []string) (step int, known []string, unknown bool)) []UnknownRead {
+	if p.rule == nil || slices.ContainsFunc(p.ownModules(), func(module *ast.Module) bool { return replaces(module, ast.InputRootRef) }) {
+		return nil
+	}
+	return inOrder(unknownIn(readsBelow(inputRoot, p.ownModules()), func(read inventoryPath) (UnknownRead, bool) {
+		path, of := objectPath(read)
+		if !of || len(path) == 0 {
+			return UnknownRead{}, false
+		}
+		step, known, unknown := find(path)
+		if !unknown {
+			return UnknownRead{}, false
+		}
+		parent := strings.Join(append([]string{"input"}, read[:len(read)-len(path)+step]...), ".")
+		return UnknownRead{Parent: strings.ReplaceAll(parent, "."+anyMember, "[_]"), Member: path[step], Known: known}, true
+	}))
 }
 
 // Lookalikes lists the rules of the policy's module that are sets, that nothing

@@ -11,7 +11,7 @@
 //
 //   - policy.go, modules.go, rule.go, ruletable.go, match.go, pattern.go, parameters.go,
 //     exceptions.go: what a WorkloadPolicy is compiled to; reads.go, what its rule
-//     looks at, objectreads.go, of the object; inputreads.go, what it reads by name, and would if it were there;
+//     looks at, objectreads.go, of the object; inputreads.go, datareads.go, what it reads by name, and would if it were there;
 //     operationreads.go, which operations it looks for;
 //     capabilities.go, what it may call; compileerror.go, what is wrong with it;
 //   - engine.go, snapshot.go, index.go: the policies in force;
@@ -26,7 +26,7 @@
 //     data.inventory; ordered.go, the map that they are kept in;
 //     inventoryreads.go, inventorypath.go, projection.go, which of their fields;
 //   - ratchet.go, faultsite.go, verdict.go: what counts of what they found, and
-//     whether it can be where a rule says;
+//     whether it can be where a rule says; printable.go, as it is shown;
 //   - explain.go, mask.go: how it was found, for offline checks;
 //   - workload.go, devices.go, workloadcount.go, workloadselect.go,
 //     workloadplace.go, workloadcall.go, sharedcache.go: the shared library

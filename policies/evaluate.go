@@ -179,7 +179,7 @@ func findingsOf(q *query, result *ast.Term) ([]finding, error) {
 func findingOf(rule string, elem *ast.Term) (finding, error) {
 	switch value := elem.Value.(type) {
 	case ast.String:
-		return finding{message: truncate(string(value), maxMessageLength)}, nil
+		return finding{message: truncate(Printable(string(value)), maxMessageLength)}, nil
 	case ast.Object:
 		var one finding
 		var wrong string
@@ -189,7 +189,7 @@ func findingOf(rule string, elem *ast.Term) (finding, error) {
 				return ""
 			}
 			if text, ok := term.Value.(ast.String); ok {
-				return truncate(string(text), limit)
+				return truncate(Printable(string(text)), limit)
 			}
 			wrong = fmt.Sprintf("rule %s gives %s of type %s, and a string is expected", rule, name, ast.ValueName(term.Value))
 			return ""

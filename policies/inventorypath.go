@@ -2,6 +2,7 @@ package policies
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,6 +69,17 @@ func (r inventoryRead) of(kind schema.GroupVersionKind) bool {
 		(r.apiVersion == anyMember || r.apiVersion == kind.GroupVersion().String())
 }
 
+// misplaced reports whether a read has the layout wrong, by what it takes for an
+// apiVersion and a kind: such as v1 and Node, and not Node and v1.
+func (r inventoryRead) misplaced() bool {
+	version, kind := r.apiVersion[strings.LastIndex(r.apiVersion, "/")+1:], r.kind
+	return r.apiVersion != anyMember && !apiVersion.MatchString(version) ||
+		r.kind != anyMember && (kind == "" || kind[0] < 'A' || kind[0] > 'Z')
+}
+
+// apiVersion is how the versions of Kubernetes are called.
+var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
 // unnamed says what to do about a read of a kind that spec.inventory does not name.
 func (r inventoryRead) unnamed() string {
 	place := ""
@@ -75,6 +87,9 @@ func (r inventoryRead) unnamed() string {
 		place = fmt.Sprintf(" at %d:%d", r.at.Row, r.at.Col)
 	}
 	switch {
+	case r.misplaced():
+		return fmt.Sprintf("the rule reads the inventory%s as if %s were an apiVersion and %s a kind: write data.inventory.cluster[apiVersion][kind][name], "+
+			"or data.inventory.namespace[namespace][apiVersion][kind][name]", place, r.apiVersion, r.kind)
 	case r.kind == anyMember:
 		return fmt.Sprintf("the rule reads data.inventory%s: name the kinds that it reads, each with its apiVersion", place)
 	case r.apiVersion == anyMember:

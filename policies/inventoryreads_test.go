@@ -115,6 +115,12 @@ func TestInventoryMustBeNamed(t *testing.T) {
 			named: []v1.InventoryKind{{APIVersion: "a/b/c", Kind: "Node"}},
 			want:  `spec.inventory[0]: Invalid value: "a/b/c Node": needs an apiVersion such as apps/v1, and a kind`,
 		},
+		`data.inventory.cluster.Node["v1"].a`: {
+			want: "spec.inventory: Required value: the rule reads the inventory at 3:3 as if Node were an apiVersion and v1 a kind: write data.inventory.cluster[apiVersion][kind][name], or data.inventory.namespace[namespace][apiVersion][kind][name]",
+		},
+		`data.inventory.namespace["v1"].Pod[name].a; name != ""`: {
+			want: "spec.inventory: Required value: the rule reads the inventory at 3:3 as if Pod were an apiVersion and * a kind: write data.inventory.cluster[apiVersion][kind][name], or data.inventory.namespace[namespace][apiVersion][kind][name]",
+		},
 		`count(data.inventory) > 2`:                   {named: []v1.InventoryKind{node}},
 		`data.inventory.cluster[_]["Node"][_].spec.a`: {named: []v1.InventoryKind{node}},
 	} {

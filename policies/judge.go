@@ -293,7 +293,7 @@ func (j *judgement) record(t trial, result result) Outcome {
 	var found []Violation
 	for _, one := range result.findings {
 		said := violation(name, t.action, one)
-		said.Stray = j.stray(t.policy.rule, one)
+		said.Stray = j.stray(t.policy, one)
 		found = append(found, said)
 	}
 	if t.exception != nil {
@@ -308,12 +308,17 @@ func (j *judgement) record(t trial, result result) Outcome {
 
 // stray says why the field of a finding cannot be where the fault is, to those
 // who may mend the rule.
-func (j *judgement) stray(r *rule, one finding) string {
+func (j *judgement) stray(policy *Policy, one finding) string {
 	if one.field == "" || !j.request.Stray {
 		return ""
 	}
-	site := faultSite{object: valueOf(j.in.object), reads: &r.ofObject, fields: j.request.Fields}
-	return site.stray(one.field)
+	site := faultSite{object: valueOf(j.in.object), reads: &policy.rule.ofObject, fields: j.request.Fields}
+	reason := site.stray(one.field)
+	there := valueAt(site.object, one.field) != nil
+	if reason == strayVague || reason == strayUnread && there {
+		return "" // It may stand for the object, as metadata.name does.
+	}
+	return reason
 }
 
 // violation applies the policy's action; what a warn rule finds never denies.

@@ -172,7 +172,30 @@ func checkModule(module *ast.Module) []RegoFault {
 	}
 	if len(verdictNames(module)) == 0 {
 		place.Message = "there is no rule violation (or deny, or warn)"
+		for _, r := range module.Rules {
+			if meant := resembles(ruleName(r)); meant != "" {
+				place.Line, place.Column = r.Location.Row, r.Location.Col
+				place.Message += fmt.Sprintf(": call %s so: %s", ruleName(r), meant)
+				break
+			}
+		}
 		return []RegoFault{place}
 	}
 	return nil
+}
+
+// resembles gives the one of verdictRules that a name is most likely meant for: that
+// begins like it, or has the same letters but for two, or one of a short name.
+func resembles(name string) string {
+	for _, rule := range verdictRules {
+		apart := 0
+		for letter := 'a'; letter <= 'z'; letter++ {
+			difference := strings.Count(name, string(letter)) - strings.Count(rule, string(letter))
+			apart += max(difference, -difference)
+		}
+		if strings.HasPrefix(strings.ToLower(name), rule[:3]) || apart <= len(rule)/4 {
+			return rule
+		}
+	}
+	return ""
 }

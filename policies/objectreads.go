@@ -22,33 +22,43 @@ func objectReadsOf(reads []valueRead, shared bool) objectReads {
 		found.lost[anyMember] = true
 	}
 	for _, read := range reads {
-		path, member := read.path, ""
-		if len(path) > 0 {
-			member, path = path[0], path[1:]
-		}
-		if member == "review" && len(path) > 0 {
-			member, path = path[0], path[1:]
-			if member != "object" && member != anyMember {
-				continue // It says nothing of the object.
-			}
-		}
-		switch {
-		case member == "object":
+		if path, of := objectPath(read.path); of {
 			found.add(path, read.whole)
-		case member == anyMember:
-			found.lost[anyMember] = true
-		case member == "" || member == "review":
-			found.add(nil, read.whole) // handed on, unless all of it is read
-		case !slices.Contains(inputMembers, member):
-			found.add(read.path, read.whole)
 		}
 	}
 	return found
 }
 
+// objectPath is the path in the object of a path of the input, anyMember where it
+// is lost. It reports whether the object is read at all.
+func objectPath(read inventoryPath) (path inventoryPath, of bool) {
+	if len(read) == 0 {
+		return nil, true // all of the input, the object with it
+	}
+	member, path := read[0], read[1:]
+	if member == "review" && len(path) > 0 {
+		member, path = path[0], path[1:]
+		if member != "object" && member != "oldObject" && member != anyMember {
+			return nil, false
+		}
+	}
+	switch {
+	case member == "object":
+		return path, true
+	case member == anyMember:
+		return inventoryPath{anyMember}, true
+	case member == "review":
+		return nil, true // handed on, unless all of it is read
+	case slices.Contains(inputMembers, member):
+		return nil, false
+	default:
+		return read, true
+	}
+}
+
 func (r *objectReads) add(path []string, whole bool) {
 	switch {
-	case whole && len(path) == 0:
+	case len(path) > 0 && path[0] == anyMember, whole && len(path) == 0:
 		r.lost[anyMember] = true
 	case whole && len(path) == 1:
 		r.lost[path[0]] = true

@@ -165,6 +165,8 @@ func (w *worker) failed(ctx context.Context, err error) result {
 		return w.attempt.late(ctx)
 	case errors.As(err, &fault) && fault.Code == memoryCode:
 		return result{reason: ReasonMemory, err: errors.New(fault.Message)}
+	case errors.As(err, &fault) && fault.Code == topdown.ConflictErr:
+		return result{reason: ReasonRuntime, err: fmt.Errorf("%w: two of its bodies hold for the object; make it a set (contains), or let one body exclude the other", err)}
 	default:
 		return result{reason: ReasonRuntime, err: err}
 	}

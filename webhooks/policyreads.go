@@ -33,6 +33,11 @@ func unknownReads(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) (fault
 		if read.Top() && slices.Contains(tops, read.Member) {
 			continue
 		}
+		if !strings.HasPrefix(read.Parent, "input") {
+			read.Message = fmt.Sprintf("%s is never there: %s", read.Path(), insteadOf(read))
+			faults = append(faults, read.Field())
+			continue
+		}
 		meant := validation.Nearest(read.Member, read.Known)
 		if read.Top() && otherInputs[read.Member] != "" {
 			meant = otherInputs[read.Member]

@@ -78,8 +78,7 @@ func adviseWorkloadPolicy(kinds Kinds) func(ctx context.Context, old, policy *v1
 		// It compiled, or it would not have been admitted.
 		if compiled, err := policies.Compile(policy); err == nil {
 			_, more := unknownReads(&policy.Spec, compiled)
-			advice = append(append(advice, more...), unreadParameters(compiled)...)
-			advice = append(advice, unaskedOperations(&policy.Spec, compiled)...)
+			advice = slices.Concat(advice, more, unreadParameters(compiled), unaskedOperations(&policy.Spec, compiled), likelyTypos(&policy.Spec, compiled))
 		}
 		return advice
 	}

@@ -3,7 +3,9 @@
 package fields
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,6 +47,116 @@ func Of(kind schema.GroupVersionKind) func(path string) (known, sure bool) {
 		}
 		return false, false
 	}
+}
+
+// Any stands in the paths of Misspelt for the elements of a list, and for the
+// members of a map.
+const Any = "*"
+
+// Misspelt finds in a path of steps the first that objects of none of some kinds
+// have, and what they have instead: of the kinds that know most of the path.
+// There is none where one of the kinds has the field, or is not known.
+func Misspelt(kinds []schema.GroupVersionKind, path []string) (at int, instead []string, misspelt bool) {
+	at = -1
+	for _, kind := range kinds {
+		known, names, sure := knownSteps(kind, path)
+		if !sure || known == len(path) {
+			return 0, nil, false
+		}
+		if known > at {
+			at, instead = known, nil
+		}
+		if known == at {
+			instead = append(instead, names...)
+		}
+	}
+	return at, instead, at >= 0
+}
+
+// knownSteps says how many steps of a path objects of a kind have, and which
+// names there are beside the first that they have not.
+func knownSteps(kind schema.GroupVersionKind, path []string) (known int, names []string, sure bool) {
+	of := Of(kind)
+	steps := ""
+	for i, step := range path {
+		if step == Any {
+			step = "0" // an index, or a key like any other
+		}
+		next := steps + "[" + step + "]"
+		found, sure := of(next)
+		if !sure {
+			return 0, nil, false
+		}
+		if !found {
+			return i, namesAt(kind, steps), true
+		}
+		steps = next
+	}
+	return len(path), nil, true
+}
+
+// namesAt lists the names of the fields that objects of a kind have at a path.
+func namesAt(kind schema.GroupVersionKind, path string) []string {
+	steps := validation.ParsePath(path)
+	if clientgoscheme.Scheme.Recognizes(kind) {
+		object, err := clientgoscheme.Scheme.New(kind)
+		if err != nil {
+			return nil
+		}
+		return namesInType(reflect.TypeOf(object).Elem(), steps)
+	}
+	if len(steps) > 0 && steps[0].Key == "metadata" {
+		return namesInType(reflect.TypeFor[metav1.ObjectMeta](), steps[1:])
+	}
+	node := crdSchemas()[kind]
+	for _, step := range steps {
+		if node == nil {
+			return nil
+		}
+		property, has := node.Properties[step.Key]
+		switch {
+		case has:
+			node = &property
+		case node.Items != nil:
+			node = node.Items.Schema
+		case node.AdditionalProperties != nil:
+			node = node.AdditionalProperties.Schema
+		default:
+			node = nil
+		}
+	}
+	if node == nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(node.Properties))
+}
+
+func namesInType(at reflect.Type, steps []validation.Step) []string {
+	for len(steps) > 0 || at.Kind() == reflect.Pointer {
+		if at.Kind() == reflect.Pointer {
+			at = at.Elem()
+			continue
+		}
+		next, has := below(at, steps[0])
+		if !has {
+			return nil
+		}
+		at, steps = next, steps[1:]
+	}
+	if at.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for member := range at.Fields() {
+		name, _, _ := strings.Cut(member.Tag.Get("json"), ",")
+		switch {
+		case name != "" && name != "-":
+			names = append(names, name)
+		case member.Anonymous:
+			names = append(names, namesInType(member.Type, nil)...)
+		}
+	}
+	return names
 }
 
 // crdSchemas are the schemas of Penstock's kinds.

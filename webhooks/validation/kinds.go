@@ -57,6 +57,23 @@ func AdviseKinds(policy *v1.WorkloadPolicy, served ServedKinds) field.ErrorList 
 	return advice
 }
 
+// Misspelt says of a kind that is not served which was likely meant; nothing where
+// it is served, or none is near.
+func (s ServedKinds) Misspelt(kind schema.GroupKind) string {
+	if s.has(kind) {
+		return ""
+	}
+	meant, certain := s.meant(kind)
+	switch {
+	case meant.Kind == "" || !certain:
+		return ""
+	case meant.Group == kind.Group:
+		return fmt.Sprintf("%s is no kind that is known, and names are taken as they are spelt: write %s", inWords(kind), meant.Kind)
+	default:
+		return fmt.Sprintf("%s is no kind that is known; %s is in %s", inWords(kind), meant.Kind, groupInWords(meant.Group))
+	}
+}
+
 func (s ServedKinds) adviseKind(kind schema.GroupKind, path *field.Path) field.ErrorList {
 	if kind.Kind == anyName || kind.Group == v1.GroupName || s.has(kind) {
 		return nil

@@ -9,10 +9,21 @@ import (
 // or nothing if none is near: at most a third of its letters, case apart, may
 // be wrong. Among equals the first in alphabetical order wins.
 func Nearest(word string, candidates []string) string {
-	best, bestDistance := "", len(word)/3+1
 	if len(word) < 3 {
-		bestDistance = 2
+		return nearest(word, candidates, 1)
 	}
+	return nearest(word, candidates, len(word)/3)
+}
+
+// Misspelling is Nearest for words that may well be right: at most two letters may
+// be wrong.
+func Misspelling(word string, candidates []string) string {
+	return nearest(word, candidates, min(len(word)/3, 2))
+}
+
+// nearest returns the candidate with the fewest wrong letters, up to a most.
+func nearest(word string, candidates []string, most int) string {
+	best, bestDistance := "", most+1
 	sorted := slices.Clone(candidates)
 	slices.Sort(sorted)
 	for _, candidate := range sorted {

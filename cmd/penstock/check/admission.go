@@ -52,6 +52,9 @@ func (c *Checker) check(ctx context.Context, object Object) Result {
 		} else if c.judgesForeign(written) && !c.unasked(written, c.foreignNamespace(manifest), result.Name) {
 			c.checkForeign(ctx, object, manifest, &result)
 		}
+		if text := misspelt(written); text != "" {
+			result.Warnings = append(result.Warnings, Fault{Field: "kind", Message: text})
+		}
 		return result
 	}
 	result.Judged, result.Namespace = true, c.namespaceOf(subject, manifest)

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
@@ -23,6 +24,15 @@ type knownKinds struct{}
 // Advice is of webhooks.Kinds.
 func (knownKinds) Advice(_ context.Context, policy *penstockv1.WorkloadPolicy) field.ErrorList {
 	return validation.AdviseKinds(policy, validation.ServedKinds{Kinds: kindsOfKubernetes()})
+}
+
+// misspelt says of a kind which was likely meant, where it is none that is known.
+func misspelt(kind schema.GroupVersionKind) string {
+	known := slices.Clone(kindsOfKubernetes())
+	for _, own := range append(penstockv1.WorkloadKinds(), penstockv1.WorkloadPolicyGroupKind) {
+		known = append(known, validation.ServedKind{GroupKind: own})
+	}
+	return validation.ServedKinds{Kinds: known}.Misspelt(kind.GroupKind())
 }
 
 // kindsOfKubernetes leaves out what is no object of a group's own, and the group

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/penstock-dev/penstock/policies"
 )
 
 // WriteText writes the report for people: a line for each object, below it one
@@ -22,7 +24,7 @@ func (r Report) WriteText(w io.Writer) error {
 		if several[result.File] {
 			at = place(result.File, result.Document, result.Item)
 		}
-		fmt.Fprintf(out, "%s: %s %s %s\n", at, result.Kind, result.fullName(), result.verdict())
+		fmt.Fprintf(out, "%s: %s %s %s\n", at, policies.Printable(result.Kind), policies.Printable(result.fullName()), result.verdict())
 		for _, fault := range result.Faults {
 			fmt.Fprintf(out, "  %s\n", fault)
 			fault.Explanation.write(out)
@@ -97,9 +99,9 @@ func (r *Result) verdict() string {
 // String is the fault in one line.
 func (f Fault) String() string {
 	if f.Field == "" {
-		return f.Message
+		return policies.Printable(f.Message)
 	}
-	return f.Field + ": " + f.Message
+	return policies.Printable(f.Field + ": " + f.Message)
 }
 
 // String is the summary in one line, without counts of zero.

@@ -152,6 +152,11 @@ func (r *testRun) runCase(ctx context.Context, folder *testFolder, one *Case, di
 		all.Expiring = append(all.Expiring, verdict.Expiring...)
 		all.NotEvaluated = append(all.NotEvaluated, verdict.NotEvaluated...)
 	}
+	for _, violation := range all.Violations {
+		if text := violation.Strays(); text != "" && !slices.Contains(r.report.Warnings, text) {
+			r.report.Warnings = append(r.report.Warnings, text)
+		}
+	}
 	return one.problems(all), nil
 }
 
@@ -216,17 +221,6 @@ func (c *Case) problems(verdict policies.Verdict) []string {
 	}
 	for _, unexpected := range found {
 		problems = append(problems, fmt.Sprintf("unexpected violation at %q: %s", unexpected.Field, unexpected))
-	}
-	return append(problems, strayFields(verdict)...)
-}
-
-// strayFields are those that cannot be where the fault is that they are named for.
-func strayFields(verdict policies.Verdict) []string {
-	var problems []string
-	for _, violation := range verdict.Violations {
-		if text := violation.Strays(); text != "" {
-			problems = append(problems, text)
-		}
 	}
 	return problems
 }

@@ -170,7 +170,9 @@ func (i *importer) inventory(t *template, policy string) []penstockv1.InventoryK
 		kinds = append(kinds, chosen...)
 	}
 	if len(t.inventory) == 0 && strings.Contains(t.rego+strings.Join(t.libs, ""), "data.inventory") {
-		kinds = i.kept
+		if kinds = i.kept; len(kinds) == 0 {
+			i.warn("policy %s: the template reads data.inventory and does not say of which kinds: import the SyncSet or Config as well, annotate the template with metadata.gatekeeper.sh/requires-sync-data, or add the kinds to spec.inventory", policy)
+		}
 	}
 	var unique []penstockv1.InventoryKind
 	for _, one := range kinds {

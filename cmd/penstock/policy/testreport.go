@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock/cmd/penstock/junit"
+	"github.com/penstock-dev/penstock/policies"
 )
 
 // WriteText writes the report for people: the tests that failed, or all of them,
@@ -36,7 +37,7 @@ func (r *TestReport) WriteText(w io.Writer, all bool) error {
 
 func indented(w io.Writer, text string) {
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(w, "  %s\n", strings.TrimRight(line, "\n"))
+		fmt.Fprintf(w, "  %s\n", policies.Printable(strings.TrimRight(line, "\n")))
 	}
 }
 
