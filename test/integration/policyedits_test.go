@@ -52,12 +52,17 @@ var _ = Describe("a parameter of a policy", Serial, func() {
 
 	It("is removed by unset, whichever way the policy is written", func(ctx context.Context) {
 		for _, way := range [][]string{{"apply"}, {"apply", "--server-side", "--force-conflicts"}, {"replace"}} {
-			mustKubectl(ctx, labelPolicy(ns, "parameters: {label: team}"), append(way, "-f", "-")...)
+			// A replacement names the version that it replaces, and the status may be
+			// written in between.
+			write := func(policy string) {
+				Eventually(func() (string, error) { return kubectl(ctx, policy, append(way, "-f", "-")...) }).WithContext(ctx).ShouldNot(BeEmpty())
+			}
+			write(labelPolicy(ns, "parameters: {label: team}"))
 			awaitEnforced(ctx, "labels-wanted")
 			out, err := kubectl(ctx, alphaJob("bare"), "create", "-n", ns, "--dry-run=server", "-f", "-")
 			Expect(err).To(HaveOccurred(), out)
 			Expect(out).To(ContainSubstring("has no label team"))
-			mustKubectl(ctx, labelPolicy(ns, unset), append(way, "-f", "-")...)
+			write(labelPolicy(ns, unset))
 			awaitEnforced(ctx, "labels-wanted")
 			Expect(mustKubectl(ctx, "", "get", "workloadpolicy", "labels-wanted", "-o", "jsonpath={.spec.overrides[0].unset}")).To(Equal(`["label"]`))
 			mustKubectl(ctx, alphaJob("bare"), "create", "-n", ns, "--dry-run=server", "-f", "-")
