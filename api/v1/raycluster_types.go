@@ -79,7 +79,7 @@ type RayClusterSpec struct {
 
 	// runPolicy says whether the cluster runs, and who sees to it.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",message="managedBy cannot change: make a new cluster instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",fieldPath=".managedBy",message="managedBy cannot change: make a new cluster instead"
 	RunPolicy *ServicePolicy `json:"runPolicy,omitempty"`
 
 	// gang asks that the cluster's pods are scheduled all together or not at

@@ -82,10 +82,10 @@ const (
 
 // TrainingJobSpec is what a training job shall be.
 //
-// +kubebuilder:validation:XValidation:rule="self.framework == oldSelf.framework",message="framework cannot change: make a new job instead"
-// +kubebuilder:validation:XValidation:rule="!has(self.pytorch) || self.framework == 'PyTorch'",message="pytorch is only for framework PyTorch: remove it or change framework"
-// +kubebuilder:validation:XValidation:rule="!has(self.tensorflow) || self.framework == 'TensorFlow'",message="tensorflow is only for framework TensorFlow: remove it or change framework"
-// +kubebuilder:validation:XValidation:rule="!has(self.mpi) || self.framework == 'MPI'",message="mpi is only for framework MPI: remove it or change framework"
+// +kubebuilder:validation:XValidation:rule="self.framework == oldSelf.framework",fieldPath=".framework",message="framework cannot change: make a new job instead"
+// +kubebuilder:validation:XValidation:rule="!has(self.pytorch) || self.framework == 'PyTorch'",fieldPath=".pytorch",message="pytorch is only for framework PyTorch: remove it or change framework"
+// +kubebuilder:validation:XValidation:rule="!has(self.tensorflow) || self.framework == 'TensorFlow'",fieldPath=".tensorflow",message="tensorflow is only for framework TensorFlow: remove it or change framework"
+// +kubebuilder:validation:XValidation:rule="!has(self.mpi) || self.framework == 'MPI'",fieldPath=".mpi",message="mpi is only for framework MPI: remove it or change framework"
 type TrainingJobSpec struct {
 	// framework that the job runs in: PyTorch, TensorFlow, MPI, PaddlePaddle,
 	// XGBoost or JAX. It decides which roles there are and what environment
@@ -104,7 +104,7 @@ type TrainingJobSpec struct {
 
 	// runPolicy bounds how long and how often the job runs.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",message="managedBy cannot change: make a new job instead"
+	// +kubebuilder:validation:XValidation:rule="has(self.managedBy) == has(oldSelf.managedBy) && (!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",fieldPath=".managedBy",message="managedBy cannot change: make a new job instead"
 	RunPolicy *RunPolicy `json:"runPolicy,omitempty"`
 
 	// gang asks that the job's pods are scheduled all together or not at all.

@@ -81,12 +81,12 @@ func TestSchemaValidate(t *testing.T) {
 		},
 		"a rule": {
 			obj:  head + `spec: {framework: PyTorch, mpi: {}, roles: [` + container + `]}`,
-			want: []string{`spec: Invalid value: mpi is only for framework MPI: remove it or change framework`},
+			want: []string{`spec.mpi: Invalid value: mpi is only for framework MPI: remove it or change framework`},
 		},
 		"a rule on a change": {
 			old:  head + `spec: {framework: JAX, runPolicy: {managedBy: a/b}, roles: [` + container + `]}`,
 			obj:  head + `spec: {framework: PyTorch, runPolicy: {managedBy: a/c}, roles: [` + container + `]}`,
-			want: []string{`spec: Invalid value: framework cannot change: make a new job instead`, `spec.runPolicy: Invalid value: managedBy cannot change: make a new job instead`},
+			want: []string{`spec.framework: Invalid value: framework cannot change: make a new job instead`, `spec.runPolicy.managedBy: Invalid value: managedBy cannot change: make a new job instead`},
 		},
 		"a fault that was stored and has not changed": {
 			old: head + `spec: {framework: PyTorch, roles: [` + container + `], gang: {minAvailable: 0}}`,
