@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -24,8 +25,10 @@ type census struct {
 	// of the new ones.
 	old []*corev1.Pod
 	// ahead says that there is a pod of a later attempt than the status knows
-	// of, so that the status is outdated.
-	ahead bool
+	// of, so that the status is outdated; believed is until when that is believed.
+	ahead    bool
+	believed time.Time
+	now      time.Time
 }
 
 // crew is the pods of one role.
@@ -47,8 +50,8 @@ type member struct {
 }
 
 // takeCensus sorts pods by their names, which cannot be edited as labels can.
-func takeCensus(job *v1.TrainingJob, f framework, pods []*corev1.Pod) *census {
-	c := &census{job: job, framework: f}
+func takeCensus(job *v1.TrainingJob, f framework, pods []*corev1.Pod, now time.Time) *census {
+	c := &census{job: job, framework: f, now: now}
 	if f != nil {
 		for _, name := range f.roles() {
 			c.enlist(name)
@@ -98,13 +101,15 @@ func (c *census) place(pod *corev1.Pod) {
 		switch {
 		case !ok:
 			continue
-		case gangRestarts(c.job) && attemptOf(pod) != attempt(&c.job.Status):
+		case gangRestarts(c.job) && c.attemptOf(pod) != attempt(&c.job.Status):
 			// A surplus one, too: it would meet the new ones.
 			if index < crew.wanted() {
 				crew.members[index].pod, crew.members[index].State = pod, pods.Terminating
 			}
 			c.old = append(c.old, pod)
-			c.ahead = c.ahead || attemptOf(pod) > attempt(&c.job.Status)
+			if c.attemptOf(pod) > attempt(&c.job.Status) {
+				c.ahead, c.believed = true, pod.CreationTimestamp.Add(longestLag)
+			}
 		case index >= crew.wanted():
 			crew.surplus = append(crew.surplus, pod)
 		default:
@@ -114,6 +119,20 @@ func (c *census) place(pod *corev1.Pod) {
 		return
 	}
 	c.strays = append(c.strays, pod)
+}
+
+// longestLag is for how long what is read of a status may be older than a pod.
+const longestLag = time.Minute
+
+// attemptOf returns the attempt that a pod is of. One that claims a later one
+// than the status knows of is of the status' own once no cache can lag so far
+// behind: somebody has edited its label.
+func (c *census) attemptOf(pod *corev1.Pod) int32 {
+	claimed, known := attemptOf(pod), attempt(&c.job.Status)
+	if claimed > known && !c.now.Before(pod.CreationTimestamp.Add(longestLag)) {
+		return known
+	}
+	return claimed
 }
 
 func (c *census) container() string {

@@ -72,7 +72,7 @@ func (p *planner) gone(m *member) bool {
 	}
 	switch m.State {
 	case pods.Terminating:
-		return attemptOf(m.pod) == attempt(&p.job.Status)
+		return p.census.attemptOf(m.pod) == attempt(&p.job.Status)
 	case pods.Missing:
 		for i := range p.job.Status.Roles {
 			stored := &p.job.Status.Roles[i]
@@ -89,6 +89,7 @@ func (p *planner) gone(m *member) bool {
 // pod is made.
 func (p *planner) restartGang() bool {
 	if p.census.ahead {
+		p.wakeAt(p.census.believed)
 		return true
 	}
 	if len(p.census.old) > 0 {

@@ -1,6 +1,7 @@
 package training
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -114,7 +116,12 @@ func TestGangRestart(t *testing.T) {
 		},
 		"an outdated status makes nothing": {
 			policy: v1.RestartOnFailure,
-			steps:  []gangStep{{pods: []*corev1.Pod{worker(0, 3, running)}, want: outcome{Phase: v1.PhaseCreating, Ready: "0/2"}}},
+			steps: []gangStep{{pods: []*corev1.Pod{worker(0, 3, running, func(pod *corev1.Pod) { pod.CreationTimestamp = metav1.NewTime(later) })},
+				want: outcome{Phase: v1.PhaseCreating, Ready: "0/2"}}},
+		},
+		"a later attempt that no lag explains any more is an edited label": {
+			policy: v1.RestartOnFailure,
+			steps:  []gangStep{{pods: []*corev1.Pod{worker(0, 3, running), worker(1, 0, running)}, want: outcome{Phase: v1.PhaseRunning, Ready: "2/2"}}},
 		},
 	}
 	for name, tc := range tests {
@@ -139,6 +146,42 @@ func TestGangRestart(t *testing.T) {
 				job.Status = result.Status
 			}
 		})
+	}
+}
+
+// TestEditedLabels: services find pods by their labels, and restarts of gangs
+// know them by one.
+func TestEditedLabels(t *testing.T) {
+	job := started(fixtures.TrainingJob("a", fixtures.Workers(2), fixtures.GangRestart()))
+	labelled := func(index int32, key, value string) *corev1.Pod {
+		return fixtures.Pod("a-worker-"+itoa(index), fixtures.Running(), func(pod *corev1.Pod) {
+			pod.Labels = memberLabels(job, v1.RoleWorker, index)
+			pod.Labels[v1.AttemptLabel] = "0"
+			pod.Labels[key] = value
+		})
+	}
+	for key, want := range map[string]bool{v1.AttemptLabel: true, v1.JobNameLabel: true, v1.IndexLabel: true, "team": false} {
+		result := Plan(job, somePods(labelled(0, key, "7"), labelled(1, "team", "a")), later)
+		var restored []string
+		for _, child := range result.Apply {
+			if pod, ok := child.(*corev1ac.PodApplyConfiguration); ok {
+				restored = append(restored, *pod.Name)
+				if pod.Labels[v1.AttemptLabel] != "0" || pod.Labels[v1.IndexLabel] != "0" {
+					t.Errorf("%s: restores %v", key, pod.Labels)
+				}
+			}
+		}
+		if got := slices.Equal(restored, []string{"a-worker-0"}); got != want || len(restored) > 1 {
+			t.Errorf("%s: restores the labels of %v", key, restored)
+		}
+		if len(result.Create)+len(result.Delete) > 0 {
+			t.Errorf("%s: creates %d, deletes %d", key, len(result.Create), len(result.Delete))
+		}
+	}
+	fresh := labelled(0, v1.AttemptLabel, "7")
+	fresh.CreationTimestamp = metav1.NewTime(later.Add(-20 * time.Second))
+	if got := Plan(job, somePods(fresh, labelled(1, "team", "a")), later).RequeueAfter; got != 40*time.Second {
+		t.Errorf("looks again after %s", got)
 	}
 }
 

@@ -68,7 +68,7 @@ func newPlanner(job *v1.TrainingJob, observed plan.Observed, now time.Time) *pla
 		job:       job,
 		framework: f,
 		observed:  observed,
-		census:    takeCensus(job, f, plan.ChildrenOf[*corev1.Pod](observed)),
+		census:    takeCensus(job, f, plan.ChildrenOf[*corev1.Pod](observed), now),
 		// Stored times have no fractions of a second; a time that has one would
 		// differ from itself after a round trip.
 		now:      metav1.NewTime(now.Truncate(time.Second)),

@@ -35,7 +35,7 @@ func (p *planner) planPods() {
 				p.countReplacement(m)
 				p.remove(m.pod, "replaced by a new pod")
 			case m.pod != nil:
-				p.result.Apply = pods.Relabel(p.result.Apply, m.pod, memberLabels(p.job, m.role.Name, m.index))
+				p.result.Apply = pods.Relabel(p.result.Apply, m.pod, p.ownLabels(m))
 			}
 		}
 		for _, pod := range crew.surplus {
@@ -71,15 +71,12 @@ func (p *planner) newPod(m *member) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        childName(p.job, m.role.Name, m.index),
 			Namespace:   p.job.Namespace,
-			Labels:      pods.WithLabels(template.Labels, memberLabels(p.job, m.role.Name, m.index)),
+			Labels:      pods.WithLabels(template.Labels, p.ownLabels(m)),
 			Annotations: template.Annotations,
 		},
 		Spec: template.Spec,
 	}
 	pod.Spec.RestartPolicy = podRestartPolicy(p.job, m.role.RestartPolicy)
-	if gangRestarts(p.job) {
-		pod.Labels[v1.AttemptLabel] = itoa(attempt(p.status))
-	}
 	if pod.Spec.HostNetwork && pod.Spec.DNSPolicy == "" {
 		// With the node's own resolver the pod would not find its peers.
 		pod.Spec.DNSPolicy = corev1.DNSClusterFirstWithHostNet
@@ -91,6 +88,15 @@ func (p *planner) newPod(m *member) *corev1.Pod {
 	p.gather(m.role, pod)
 	p.framework.equip(p.census, m, pod)
 	return pod
+}
+
+// ownLabels are those of a member's pod that are not of its template.
+func (p *planner) ownLabels(m *member) map[string]string {
+	labels := memberLabels(p.job, m.role.Name, m.index)
+	if gangRestarts(p.job) {
+		labels[v1.AttemptLabel] = itoa(attempt(p.status))
+	}
+	return labels
 }
 
 // podRestartPolicy is what the kubelet shall do. Where exit codes decide it must
