@@ -2,6 +2,7 @@ package training
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -17,6 +18,8 @@ func (p *planner) planSuspended() {
 	for _, child := range p.observed.Children {
 		p.remove(child, "the job is suspended")
 	}
+	// There is nothing to place.
+	meta.RemoveStatusCondition(&p.status.Conditions, v1.TrainingJobGangScheduledCondition)
 	p.countRestartsInPlace()
 	p.setCounts()
 	for i := range p.status.Roles {

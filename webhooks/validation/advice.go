@@ -56,6 +56,7 @@ func adviseSpec(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
 					"is a label that Penstock sets on every pod, and this value is dropped: remove it"))
 			}
 		}
+		advice = append(advice, advisePorts(role.Template.Spec.Containers, templatePath.Child("spec", "containers"))...)
 		advice = append(advice, adviseEnvironment(spec, role, templatePath.Child("spec", "containers"))...)
 	}
 	return advice

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -35,6 +36,26 @@ func adviseTemplateMeta(meta *metav1.ObjectMeta, path *field.Path) field.ErrorLi
 	add(meta.Namespace != "", "namespace", "pods are made in the namespace of what they belong to")
 	add(len(meta.Finalizers) > 0, "finalizers", "of a template's metadata pods get labels and annotations only")
 	add(len(meta.OwnerReferences) > 0, "ownerReferences", "pods belong to what they are made for")
+	return advice
+}
+
+// advisePorts finds ports that two containers of a pod declare. Kubernetes takes
+// them for information; the pod's network has each of them once.
+func advisePorts(containers []corev1.Container, path *field.Path) field.ErrorList {
+	var advice field.ErrorList
+	first := map[portKey]int{}
+	for i := range containers {
+		for j, port := range containers[i].Ports {
+			owner, taken := first[keyOf(port)]
+			switch {
+			case !taken:
+				first[keyOf(port)] = i
+			case owner != i:
+				advice = append(advice, field.Forbidden(path.Index(i).Child("ports").Index(j).Child("containerPort"), fmt.Sprintf(
+					"is %d, a port of container %s too: containers of a pod share its network, and only one of them can listen there", port.ContainerPort, containers[owner].Name)))
+			}
+		}
+	}
 	return advice
 }
 

@@ -37,8 +37,8 @@ func validateMPI(spec *v1.TrainingJobSpec, specPath *field.Path) field.ErrorList
 
 func validateTransport(mpi v1.MPI, mpiPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if mpi.SlotsPerWorker != nil && *mpi.SlotsPerWorker == 0 {
-		errs = append(errs, field.Invalid(mpiPath.Child("slotsPerWorker"), 0,
+	if mpi.SlotsPerWorker != nil && *mpi.SlotsPerWorker < 1 {
+		errs = append(errs, field.Invalid(mpiPath.Child("slotsPerWorker"), *mpi.SlotsPerWorker,
 			"must be at least 1: no process would be started in any worker; give the number of processes in each, or leave it out for 1"))
 	}
 	if mpi.KubectlImage != "" && mpi.Transport != v1.MPIExec {

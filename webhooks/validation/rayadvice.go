@@ -79,6 +79,7 @@ func adviseRaySpec(spec *v1.RayClusterSpec) field.ErrorList {
 				"is %d, out of the group's bounds: it has %d", *role.Replicas, wanted)))
 		}
 		advice = append(advice, adviseTemplateMeta(&role.Template.ObjectMeta, rolePath.Child("template", "metadata"))...)
+		advice = append(advice, advisePorts(role.Template.Spec.Containers, rolePath.Child("template", "spec", "containers"))...)
 		for _, label := range slices.Sorted(maps.Keys(role.Template.Labels)) {
 			if isRayLabel(label) && !(label == v1.ManagedByLabel && role.Template.Labels[label] == v1.ManagedByValue) {
 				advice = append(advice, field.Forbidden(rolePath.Child("template", "metadata", "labels").Key(label),

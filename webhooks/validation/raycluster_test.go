@@ -272,3 +272,23 @@ func TestAdviseRayChange(t *testing.T) {
 		}
 	}
 }
+
+// TestAdvisePorts: what is only information to Kubernetes is a fault all the same
+// where both containers mean it.
+func TestAdvisePorts(t *testing.T) {
+	role := func(name string) string {
+		return `{name: ` + name + `, template: {spec: {containers: [
+  {name: ray, image: a, ports: [{containerPort: 80}, {containerPort: 81, protocol: UDP}]},
+  {name: side, image: a, ports: [{containerPort: 81}, {containerPort: 80, name: a}]}]}}}`
+	}
+	const want = `.template.spec.containers[1].ports[1].containerPort: Forbidden: is 80, a port of container ray too: ` +
+		`containers of a pod share its network, and only one of them can listen there`
+	cluster := clusterOf(t, `spec: {roles: [`+rayHead+`, `+role("gpu")+`]}`)
+	if diff := cmp.Diff([]string{"spec.roles[1]" + want}, words(validation.AdviseRayCluster(nil, cluster))); diff != "" {
+		t.Errorf("cluster (-want +got):\n%s", diff)
+	}
+	job := jobOf(t, `spec: {framework: JAX, roles: [`+role("Worker")+`]}`)
+	if diff := cmp.Diff([]string{"spec.roles[0]" + want}, words(validation.AdviseTrainingJob(nil, job))); diff != "" {
+		t.Errorf("job (-want +got):\n%s", diff)
+	}
+}
