@@ -2,6 +2,7 @@ package conversion
 
 import (
 	"reflect"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -81,19 +82,24 @@ var kinds = map[schema.GroupKind]*kind{
 }
 
 // newSpoke makes a spoke of two typed functions over specs. Both must be pure
-// and total, and must not change their source.
-func newSpoke[Hub, Spoke any](version string, toHub func(*Spoke, *Hub), fromHub func(*Hub, *Spoke), paths fieldTable) *spoke {
+// and total, and must not change their source. The other two empty a spec for
+// it to be used again; they may leave room in its lists.
+func newSpoke[Hub, Spoke any](
+	version string, toHub func(*Spoke, *Hub), fromHub func(*Hub, *Spoke),
+	emptyHub func(*Hub), emptySpoke func(*Spoke), paths fieldTable,
+) *spoke {
+	hubs, spokes := newSpare(emptyHub), newSpare(emptySpoke)
 	return &spoke{
 		version: version,
-		up:      newHalf(toHub, fromHub),
-		down:    newHalf(fromHub, toHub),
+		up:      newHalf(toHub, fromHub, hubs, spokes),
+		down:    newHalf(fromHub, toHub, spokes, hubs),
 		paths:   paths,
 	}
 }
 
-func newHalf[Src, Dst any](forth func(*Src, *Dst), back func(*Dst, *Src)) *half {
+func newHalf[Src, Dst any](forth func(*Src, *Dst), back func(*Dst, *Src), destinations *spare[Dst], agains *spare[Src]) *half {
 	return &half{read: func(in *scanner) (source, error) {
-		src := &typedSource[Src, Dst]{forth: forth, back: back}
+		src := &typedSource[Src, Dst]{forth: forth, back: back, destinations: destinations, agains: agains}
 		var err error
 		src.carried, src.whole, err = in.spec(&src.spec)
 		return src, err
@@ -108,17 +114,41 @@ type typedSource[Src, Dst any] struct {
 	whole bool
 	forth func(*Src, *Dst)
 	back  func(*Dst, *Src)
+
+	destinations *spare[Dst]
+	agains       *spare[Src]
+}
+
+// spare holds specs that are used again, since they live for one conversion and
+// are large.
+type spare[T any] struct {
+	pool  sync.Pool
+	empty func(*T)
+}
+
+func newSpare[T any](empty func(*T)) *spare[T] {
+	return &spare[T]{pool: sync.Pool{New: func() any { return new(T) }}, empty: empty}
+}
+
+func (s *spare[T]) get() *T { return s.pool.Get().(*T) }
+
+func (s *spare[T]) put(spec *T) {
+	s.empty(spec)
+	s.pool.Put(spec)
 }
 
 func (s *typedSource[Src, Dst]) convert() (specText, bool, error) {
-	var dst Dst
-	s.forth(&s.spec, &dst)
+	// After a panic they are not used again: nobody knows what is in them.
+	dst := s.destinations.get()
+	s.forth(&s.spec, dst)
 	exact := s.whole
 	if exact {
-		var again Src
-		s.back(&dst, &again)
-		exact = equalSpecs(reflect.ValueOf(&s.spec), reflect.ValueOf(&again))
+		again := s.agains.get()
+		s.back(dst, again)
+		exact = equalSpecs(reflect.ValueOf(&s.spec), reflect.ValueOf(again))
+		s.agains.put(again)
 	}
-	converted, err := encodeSpec(&dst, s.carried)
+	converted, err := encodeSpec(dst, s.carried)
+	s.destinations.put(dst)
 	return converted, exact, err
 }

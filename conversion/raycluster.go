@@ -7,12 +7,12 @@ import (
 	"github.com/penstock-dev/penstock/api/v1alpha1"
 )
 
-// RayClusterSpecToHub sets dst, which is empty, to the normal form of src. The
-// two share what they point to. What v1 cannot say of src is left out: Convert
+// RayClusterSpecToHub sets dst, which is empty but for room in its list of
+// roles, to the normal form of src. The two share what they point to. What v1 cannot say of src is left out: Convert
 // is what keeps it.
 func RayClusterSpecToHub(src *v1alpha1.RayClusterSpec, dst *v1.RayClusterSpec) {
 	dst.RayVersion = src.RayVersion
-	dst.Roles = rayRolesToHub(src)
+	dst.Roles = rayRolesToHub(src, dst.Roles)
 	if src.Suspend != nil || src.ManagedBy != nil {
 		dst.RunPolicy = &v1.ServicePolicy{Suspend: src.Suspend, ManagedBy: src.ManagedBy}
 	}
@@ -38,11 +38,11 @@ func RayClusterSpecToHub(src *v1alpha1.RayClusterSpec, dst *v1.RayClusterSpec) {
 
 // rayRolesToHub lists the head first, which has one pod in every version, and
 // the groups after it in their order.
-func rayRolesToHub(src *v1alpha1.RayClusterSpec) []v1.RayRole {
+func rayRolesToHub(src *v1alpha1.RayClusterSpec, room []v1.RayRole) []v1.RayRole {
 	if src.HeadGroupSpec == nil && src.WorkerGroupSpecs == nil {
 		return nil
 	}
-	roles := make([]v1.RayRole, 0, 1+len(src.WorkerGroupSpecs))
+	roles := withRoom(room, 1+len(src.WorkerGroupSpecs))
 	if head := src.HeadGroupSpec; head != nil {
 		one := int32(1)
 		role := grown(&roles)
@@ -56,6 +56,15 @@ func rayRolesToHub(src *v1alpha1.RayClusterSpec) []v1.RayRole {
 		role.Ray = rayNodeToHub(group.RayStartParams, group.Resources, group.Labels)
 	}
 	return roles
+}
+
+// withRoom gives an empty list, never nil, with room for n items: that of a spec
+// that is used again, if it has as much.
+func withRoom[T any](list []T, n int) []T {
+	if list != nil && cap(list) >= n {
+		return list[:0]
+	}
+	return make([]T, 0, n)
 }
 
 // grown adds an empty item to a list that has room for it, and gives it to be
@@ -165,8 +174,8 @@ func rayAuthToHub(src *v1alpha1.AuthOptions, dst *v1.RayClusterSpec) {
 	}
 }
 
-// RayClusterSpecFromHub sets dst, which is empty, to the upstream shape of src.
-// The two share what they point to. What v1alpha1 cannot say of src is left
+// RayClusterSpecFromHub sets dst, which is empty but for room in its list of
+// groups, to the upstream shape of src. The two share what they point to. What v1alpha1 cannot say of src is left
 // out: Convert is what keeps it.
 func RayClusterSpecFromHub(src *v1.RayClusterSpec, dst *v1alpha1.RayClusterSpec) {
 	dst.RayVersion = src.RayVersion
@@ -195,6 +204,8 @@ func RayClusterSpecFromHub(src *v1.RayClusterSpec, dst *v1alpha1.RayClusterSpec)
 }
 
 func rayRolesFromHub(roles []v1.RayRole, dst *v1alpha1.RayClusterSpec) {
+	room := dst.WorkerGroupSpecs
+	dst.WorkerGroupSpecs = nil
 	for i := range roles {
 		role := &roles[i]
 		var node v1.RayNode
@@ -212,7 +223,7 @@ func rayRolesFromHub(roles []v1.RayRole, dst *v1alpha1.RayClusterSpec) {
 			continue
 		}
 		if dst.WorkerGroupSpecs == nil {
-			dst.WorkerGroupSpecs = make([]v1alpha1.WorkerGroupSpec, 0, len(roles)-i)
+			dst.WorkerGroupSpecs = withRoom(room, len(roles)-i)
 		}
 		group := grown(&dst.WorkerGroupSpecs)
 		group.GroupName, group.Replicas, group.Template = string(role.Name), role.Replicas, role.Template

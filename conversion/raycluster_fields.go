@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/api/v1alpha1"
 )
 
 // rayClusterV1alpha1 converts between v1 and the shape of KubeRay's RayCluster.
-var rayClusterV1alpha1 = newSpoke("v1alpha1", RayClusterSpecToHub, RayClusterSpecFromHub, fieldTable{
+var rayClusterV1alpha1 = newSpoke("v1alpha1", RayClusterSpecToHub, RayClusterSpecFromHub, emptyRayHub, emptyRaySpoke, fieldTable{
 	pairs: fieldPairs{
 		{"rayVersion", "rayVersion"},
 		{"runPolicy/suspend", "suspend"},
@@ -28,6 +29,18 @@ var rayClusterV1alpha1 = newSpoke("v1alpha1", RayClusterSpecToHub, RayClusterSpe
 	},
 	roles: rayGroups{},
 })
+
+// emptyRayHub and emptyRaySpoke leave the room of the lists that templates are
+// in: they are most of a spec's memory.
+func emptyRayHub(spec *v1.RayClusterSpec) {
+	clear(spec.Roles)
+	*spec = v1.RayClusterSpec{Roles: spec.Roles[:0]}
+}
+
+func emptyRaySpoke(spec *v1alpha1.RayClusterSpec) {
+	clear(spec.WorkerGroupSpecs)
+	*spec = v1alpha1.RayClusterSpec{WorkerGroupSpecs: spec.WorkerGroupSpecs[:0]}
+}
 
 // Where KubeRay keeps the roles.
 const (

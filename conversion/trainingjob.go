@@ -22,14 +22,16 @@ func compareRoleNames(a, b v1.RoleName) int {
 	return cmp.Or(place(a)-place(b), cmp.Compare(a, b))
 }
 
-// TrainingJobSpecToHub sets dst, which is empty, to the normal form of src. The
-// two share what they point to. What v1 cannot say of src is left out: Convert
+// TrainingJobSpecToHub sets dst, which is empty but for room in its list of
+// roles, to the normal form of src. The two share what they point to. What v1 cannot say of src is left out: Convert
 // is what keeps it.
 func TrainingJobSpecToHub(src *v1alpha1.TrainingJobSpec, dst *v1.TrainingJobSpec) {
+	room := dst.Roles
+	dst.Roles = nil
 	for _, m := range replicaMaps {
 		if specs := *m.of(src); specs != nil {
 			dst.Framework = m.framework
-			dst.Roles = rolesToHub(specs)
+			dst.Roles = rolesToHub(specs, room)
 			break
 		}
 	}
@@ -48,16 +50,16 @@ func TrainingJobSpecToHub(src *v1alpha1.TrainingJobSpec, dst *v1.TrainingJobSpec
 	mpiToHub(src, dst)
 }
 
-func rolesToHub(specs v1alpha1.ReplicaSpecs) []v1.Role {
-	roles := make([]v1.Role, 0, len(specs))
+func rolesToHub(specs v1alpha1.ReplicaSpecs, room []v1.Role) []v1.Role {
+	roles := withRoom(room, len(specs))
 	for name, spec := range specs {
-		role := v1.Role{Name: v1.RoleName(name)}
+		role := grown(&roles)
+		role.Name = v1.RoleName(name)
 		if spec != nil {
 			role.Replicas = spec.Replicas
 			role.RestartPolicy = v1.RestartPolicy(spec.RestartPolicy)
 			role.Template = spec.Template
 		}
-		roles = append(roles, role)
 	}
 	slices.SortFunc(roles, func(a, b v1.Role) int { return compareRoleNames(a.Name, b.Name) })
 	return roles

@@ -9,7 +9,7 @@ import (
 
 // trainingJobV1alpha1 converts between v1 and the shape of the Kubeflow
 // Training Operator's jobs.
-var trainingJobV1alpha1 = newSpoke("v1alpha1", TrainingJobSpecToHub, TrainingJobSpecFromHub, fieldTable{
+var trainingJobV1alpha1 = newSpoke("v1alpha1", TrainingJobSpecToHub, TrainingJobSpecFromHub, emptyTrainingHub, emptyTrainingSpoke, fieldTable{
 	pairs: fieldPairs{
 		{"gang/minAvailable", "runPolicy/schedulingPolicy/minAvailable"},
 		{"gang/queueName", "runPolicy/schedulingPolicy/queue"},
@@ -47,6 +47,15 @@ var trainingJobV1alpha1 = newSpoke("v1alpha1", TrainingJobSpecToHub, TrainingJob
 	},
 	roles: frameworkMaps{},
 })
+
+// emptyTrainingHub leaves the room of the list that templates are in: they are
+// most of a spec's memory.
+func emptyTrainingHub(spec *v1.TrainingJobSpec) {
+	clear(spec.Roles)
+	*spec = v1.TrainingJobSpec{Roles: spec.Roles[:0]}
+}
+
+func emptyTrainingSpoke(spec *v1alpha1.TrainingJobSpec) { *spec = v1alpha1.TrainingJobSpec{} }
 
 // A frameworkMap says which map of replica specs belongs to a framework.
 type frameworkMap struct {
