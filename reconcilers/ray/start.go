@@ -30,8 +30,9 @@ const (
 	dashboardPort = "8265"
 )
 
-// keptFalse are the flags that mean something as false: the others are left out.
-var keptFalse = []string{"log-color", "include-dashboard", "include-log-monitor"}
+// valued are the flags that take true and false as values: of the others true is
+// the flag alone, and false none.
+var valued = []string{"log-color", "include-dashboard", "include-log-monitor"}
 
 func rayStartParams(role *v1.RayRole) map[string]string {
 	return ptr.Deref(role.Ray, v1.RayNode{}).StartParams
@@ -81,9 +82,11 @@ func startCommand(role *v1.RayRole, params map[string]string) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		switch value := params[name]; {
+		case slices.Contains(valued, name):
+			words = append(words, "--"+name+"="+value)
 		case strings.EqualFold(value, "true"):
 			words = append(words, "--"+name)
-		case strings.EqualFold(value, "false") && !slices.Contains(keptFalse, name):
+		case strings.EqualFold(value, "false"):
 		default:
 			words = append(words, "--"+name+"="+value)
 		}

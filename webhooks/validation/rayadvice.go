@@ -22,12 +22,12 @@ func AdviseRayCluster(old, cluster *v1.RayCluster) field.ErrorList {
 	if cluster == nil {
 		return nil
 	}
-	advice := adviseRaySpec(&cluster.Spec)
+	advice := adviseRaySpec(cluster)
 	if old == nil {
 		return advice
 	}
 	known := map[string]bool{}
-	for _, line := range adviseRaySpec(&old.Spec) {
+	for _, line := range adviseRaySpec(old) {
 		known[line.Error()] = true
 	}
 	advice = slices.DeleteFunc(advice, func(line *field.Error) bool { return known[line.Error()] })
@@ -64,8 +64,9 @@ func keepsState(old, options *v1.GCSFaultTolerance) bool {
 	return ptr.Equal(old.RedisAddress, options.RedisAddress) && ptr.Equal(old.ExternalStorageNamespace, options.ExternalStorageNamespace)
 }
 
-func adviseRaySpec(spec *v1.RayClusterSpec) field.ErrorList {
+func adviseRaySpec(cluster *v1.RayCluster) field.ErrorList {
 	var advice field.ErrorList
+	spec := &cluster.Spec
 	path := field.NewPath("spec")
 	if serviceManagedBy(spec.RunPolicy) == managedByKubeRay {
 		advice = append(advice, field.Forbidden(path.Child("runPolicy", "managedBy"),
@@ -78,6 +79,7 @@ func adviseRaySpec(spec *v1.RayClusterSpec) field.ErrorList {
 			advice = append(advice, field.Forbidden(rolePath.Child("replicas"), fmt.Sprintf(
 				"is %d, out of the group's bounds: it has %d", *role.Replicas, wanted)))
 		}
+		advice = append(advice, adviseStart(cluster, role, rolePath)...)
 		advice = append(advice, adviseTemplateMeta(&role.Template.ObjectMeta, rolePath.Child("template", "metadata"))...)
 		advice = append(advice, advisePorts(role.Template.Spec.Containers, rolePath.Child("template", "spec", "containers"))...)
 		for _, label := range slices.Sorted(maps.Keys(role.Template.Labels)) {

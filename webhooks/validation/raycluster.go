@@ -31,7 +31,7 @@ func ValidateRayCluster(old, cluster *v1.RayCluster) field.ErrorList {
 	}
 	spec, path := &cluster.Spec, field.NewPath("spec")
 	errs := validateRayName(cluster)
-	errs = append(errs, validateRayRoles(spec, path.Child("roles"))...)
+	errs = append(errs, validateRayRoles(cluster, path.Child("roles"))...)
 	if spec.RunPolicy != nil {
 		errs = append(errs, validateManagedBy(spec.RunPolicy.ManagedBy, path.Child("runPolicy", "managedBy"))...)
 	}
@@ -71,8 +71,9 @@ func validateRayName(cluster *v1.RayCluster) field.ErrorList {
 	return nil
 }
 
-func validateRayRoles(spec *v1.RayClusterSpec, path *field.Path) field.ErrorList {
+func validateRayRoles(cluster *v1.RayCluster, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
+	spec := &cluster.Spec
 	seen := map[string]v1.RoleName{}
 	for i := range spec.Roles {
 		role, rolePath := &spec.Roles[i], path.Index(i)
@@ -94,6 +95,9 @@ func validateRayRoles(spec *v1.RayClusterSpec, path *field.Path) field.ErrorList
 			errs = append(errs, validateGroup(spec, role, rolePath)...)
 		}
 		errs = append(errs, validateRayNode(role, rolePath)...)
+		if !startsItself(cluster, role) {
+			errs = append(errs, startFaults(role, rolePath)...)
+		}
 	}
 	if _, found := seen[strings.ToLower(string(v1.RoleHead))]; !found {
 		errs = append(errs, field.Required(path, fmt.Sprintf("a cluster needs a head: add role %s", v1.RoleHead)))
