@@ -159,19 +159,21 @@ func uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), lastWrites)
 }
 
-// refuse says why nothing is made of an invalid object. Its children, if it was
-// valid once, are left alone.
+// refuse says why nothing is made of an invalid object, and what there is of it.
+// Its children, if it was valid once, are left alone, unless it is suspended.
 func (p *pass[T, S]) refuse(ctx context.Context) (ctrl.Result, error) {
-	p.result.Status = *p.kind.Status(p.defaulted)
-	common := p.kind.Common(&p.result.Status)
-	*common.ObservedGeneration = p.object.GetGeneration()
-	if *common.Phase == "" {
-		*common.Phase = v1.PhasePending
-	}
-	if _, err := p.writeStatus(ctx); err != nil {
+	planned := p.kind.PlanInvalid(p.defaulted, p.observed, p.clock.Now())
+	p.result.Status, p.result.Delete, p.result.RequeueAfter = planned.Status, planned.Delete, planned.RequeueAfter
+	ctx, cancel := uninterrupted(ctx)
+	defer cancel()
+	wait, err := p.writeStatus(ctx)
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: p.period}, nil
+	if err := p.delete(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: p.next(wait)}, nil
 }
 
 // isHandedOver says whether another controller reconciles the object. An event

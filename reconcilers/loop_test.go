@@ -46,6 +46,8 @@ type bench struct {
 	onWrite func(context.Context) error
 	// refuse is what creating a pod returns.
 	refuse error
+	// invalid makes every spec so.
+	invalid bool
 	// behind makes the cache show no pods; outdated is the job it shows.
 	behind   bool
 	outdated *v1.TrainingJob
@@ -60,7 +62,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	}
 	b := &bench{T: t, recorder: events.NewFakeRecorder(100), clock: clocktesting.NewFakePassiveClock(fixtures.Start)}
 	kind := training.Kind(func(*v1.TrainingJob) {}, func(job *v1.TrainingJob) field.ErrorList {
-		if len(job.Spec.Roles) == 0 {
+		if len(job.Spec.Roles) == 0 || b.invalid {
 			return field.ErrorList{field.Required(field.NewPath("spec", "roles"), "name at least one role")}
 		}
 		return nil
@@ -186,6 +188,13 @@ func (b *bench) setPod(name string, mods ...fixtures.PodMod) {
 		mod(pod)
 	}
 	if err := b.client.Status().Update(b.Context(), pod); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) deletePod(name string) {
+	b.Helper()
+	if err := b.client.Delete(b.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: fixtures.Namespace, Name: name}}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -333,6 +342,60 @@ func TestLoopRefusesInvalidObjects(t *testing.T) {
 	}
 	if _, writes := b.reconcile(); writes != nil || len(b.pods()) > 0 {
 		t.Errorf("writes %v, pods %v", writes, b.pods())
+	}
+}
+
+// TestLoopTellsOfInvalidObjects: of a job that ran and whose spec has become
+// invalid nothing is made, and its status stays true.
+func TestLoopTellsOfInvalidObjects(t *testing.T) {
+	type told struct {
+		Phase               v1.Phase
+		Running, RolesReady string
+		Pods                []string
+	}
+	b := newBench(t, fixtures.TrainingJob("a", fixtures.Workers(2)))
+	edit := func(mod func(*v1.TrainingJob)) {
+		job := b.job()
+		mod(job)
+		if err := b.client.Update(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps := []struct {
+		name   string
+		before func()
+		want   told
+	}{
+		{"runs", func() {
+			b.reconcile()
+			b.setPod("a-worker-0", fixtures.Running())
+			b.setPod("a-worker-1", fixtures.Running())
+		}, told{v1.PhaseRunning, "True", "2/2", []string{"a-worker-0", "a-worker-1"}}},
+		{"becomes invalid", func() { b.invalid = true }, told{v1.PhaseRunning, "True", "2/2", []string{"a-worker-0", "a-worker-1"}}},
+		{"loses a pod", func() { b.deletePod("a-worker-0") }, told{v1.PhaseRunning, "True", "1/2", []string{"a-worker-1"}}},
+		{"loses all", func() { b.deletePod("a-worker-1") }, told{v1.PhasePending, "False", "0/2", []string{}}},
+		{"is mended", func() { b.invalid = false }, told{v1.PhaseCreating, "False", "0/2", []string{"a-worker-0", "a-worker-1"}}},
+		{"is suspended while it is invalid", func() {
+			b.invalid = true
+			edit(func(job *v1.TrainingJob) { job.Spec.RunPolicy = &v1.RunPolicy{Suspend: new(true)} })
+		}, told{v1.PhaseSuspended, "False", "0/2", []string{}}},
+		{"waits to be mended", func() { edit(func(job *v1.TrainingJob) { job.Spec.RunPolicy = nil }) }, told{v1.PhaseSuspended, "False", "0/2", []string{}}},
+		{"starts again", func() { b.invalid = false }, told{v1.PhaseCreating, "False", "0/2", []string{"a-worker-0", "a-worker-1"}}},
+	}
+	for _, step := range steps {
+		step.before()
+		for range 3 {
+			b.reconcile()
+			b.clock.SetTime(b.clock.Now().Add(2 * time.Second))
+		}
+		job := b.job()
+		got := told{job.Status.Phase, string(b.condition(v1.TrainingJobRunningCondition).Status), job.Status.RolesReady, b.pods()}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+		if told := b.condition(v1.InvalidCondition).Status == metav1.ConditionTrue; told != b.invalid {
+			t.Errorf("%s: condition Invalid is %v", step.name, told)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -47,11 +48,14 @@ func invalidSpec(faults field.ErrorList) *fault {
 }
 
 func (p *pass[T, S]) notOwned(kind, name string) *fault {
+	other := fmt.Sprintf("make the %s under another name", p.kind.Name)
+	if !strings.HasPrefix(name, p.object.GetName()) {
+		other = "write another name in its place" // It is one that the author chose.
+	}
 	return &fault{
-		reason: v1.ChildNotOwnedReason,
-		message: fmt.Sprintf("%s %s exists and does not belong to this %s: delete it, or make the %s under another name",
-			kind, name, p.kind.Name, p.kind.Name),
-		retry: notOwnedRetry,
+		reason:  v1.ChildNotOwnedReason,
+		message: fmt.Sprintf("%s %s exists and does not belong to this %s: delete it, or %s", kind, name, p.kind.Name, other),
+		retry:   notOwnedRetry,
 	}
 }
 

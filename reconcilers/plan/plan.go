@@ -58,6 +58,12 @@ type Kind[T Object, S any] struct {
 	// that is being deleted is planned while it has the kind's finalizer; it may be
 	// invalid, and its status is not written any more.
 	Plan func(object T, observed Observed, now time.Time) Result[S]
+	// PlanInvalid is Plan for an object whose spec is not valid: perhaps nobody
+	// asked the webhooks, or a newer Penstock is stricter. Nothing can be made from
+	// it, and nothing is, but its status tells what is observed, and one that is
+	// suspended gives up its pods all the same. Only Delete, Status and RequeueAfter
+	// of the result are looked at.
+	PlanInvalid func(object T, observed Observed, now time.Time) Result[S]
 	// Generators fill in what a plan cannot know, by the name that a Generated
 	// child gives.
 	Generators map[string]Generator

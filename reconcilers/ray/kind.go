@@ -30,9 +30,10 @@ func Kind(defaulter func(*v1.RayCluster), validator func(*v1.RayCluster) field.E
 		Finalizer:    v1.RedisCleanupFinalizer,
 		Lean:         pods.Lean,
 
-		Default:  defaulter,
-		Validate: validator,
-		Plan:     Plan,
+		Default:     defaulter,
+		Validate:    validator,
+		Plan:        Plan,
+		PlanInvalid: PlanInvalid,
 
 		Generators: map[string]plan.Generator{tokenGenerator: generateToken},
 

@@ -25,13 +25,28 @@ func (p *planner) setStatus() {
 	reason, message := p.unready()
 	p.setUpgrading(reason == "")
 	p.setSuspended()
+	p.setReady(reason, message)
+	p.setProvisioned(reason == "")
+	p.status.Phase = p.phase(reason)
+	p.confirm()
+}
+
+// confirm says of the conditions that are told only when they change that they
+// are those of the newest generation.
+func (p *planner) confirm() {
+	for _, kind := range []string{v1.RayClusterSuspendedCondition, v1.RayClusterUpgradingCondition} {
+		if told := meta.FindStatusCondition(p.status.Conditions, kind); told != nil {
+			told.ObservedGeneration = p.cluster.Generation
+		}
+	}
+}
+
+func (p *planner) setReady(reason, message string) {
 	if reason == "" {
 		p.setCondition(v1.RayClusterReadyCondition, metav1.ConditionTrue, v1.RayClusterAllPodsReadyReason, "all pods run and are ready")
 	} else {
 		p.setCondition(v1.RayClusterReadyCondition, metav1.ConditionFalse, reason, message)
 	}
-	p.setProvisioned(reason == "")
-	p.status.Phase = p.phase(reason)
 }
 
 // setDeletionStatus says what is left of a cluster that is being deleted, and

@@ -28,9 +28,10 @@ func Kind(defaulter func(*v1.TrainingJob), validator func(*v1.TrainingJob) field
 		OwnsIfServed: gangs.Kinds(),
 		Lean:         pods.Lean,
 
-		Default:  defaulter,
-		Validate: validator,
-		Plan:     Plan,
+		Default:     defaulter,
+		Validate:    validator,
+		Plan:        Plan,
+		PlanInvalid: PlanInvalid,
 
 		Generators: map[string]plan.Generator{sshKeyGenerator: generateSSHKey},
 
