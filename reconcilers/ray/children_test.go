@@ -76,6 +76,45 @@ func TestServiceChanges(t *testing.T) {
 	}
 }
 
+// TestRenamedHeadService: workers that run know the head by the name that its
+// service had, which stays until they are gone.
+func TestRenamedHeadService(t *testing.T) {
+	renamed := func(cluster *v1.RayCluster) {
+		cluster.Spec.Head = &v1.RayHead{Service: &v1.ServiceTemplate{Metadata: &v1.TemplateMeta{Name: new("renamed")}}}
+	}
+	old := service("a-head-svc", corev1.ClusterIPNone)
+	old.Labels = map[string]string{rayNodeTypeLabel: headNodeType}
+	for name, tc := range map[string]struct {
+		change fixtures.ClusterMod
+		goes   bool
+	}{
+		"workers run":               {renamed, false},
+		"all workers are scaled in": {func(c *v1.RayCluster) { renamed(c); c.Spec.Roles = c.Spec.Roles[:1] }, true},
+		"the cluster is suspended":  {func(c *v1.RayCluster) { renamed(c); fixtures.ClusterSuspended(true)(c) }, true},
+	} {
+		s := running()
+		s.others = []plan.Object{old}
+		tc.change(s.cluster)
+		result := s.plan()
+		if applied(result)["renamed"] == nil {
+			t.Errorf("%s: the new name is not applied", name)
+		}
+		if goes := slices.ContainsFunc(result.Delete, func(d plan.Deletion) bool { return d.Child == plan.Object(old) }); goes != tc.goes {
+			t.Errorf("%s: the old service goes: %v", name, goes)
+		}
+	}
+	s := running()
+	renamed(s.cluster)
+	for name := range s.pods {
+		delete(s.pods, name)
+	}
+	s.carryOut(s.plan())
+	s.others = []plan.Object{old}
+	if result := s.plan(); !slices.ContainsFunc(result.Delete, func(d plan.Deletion) bool { return d.Child == plan.Object(old) }) {
+		t.Error("the old service outlives the workers that know it")
+	}
+}
+
 // TestHeadPorts: pitfall 16, as upstream: who names ports names all but metrics.
 func TestHeadPorts(t *testing.T) {
 	ports := func(declared ...corev1.ContainerPort) string {

@@ -99,10 +99,18 @@ func (p *planner) planServices() {
 		p.result.Apply = append(p.result.Apply, service)
 	}
 	for _, service := range plan.ChildrenOf[*corev1.Service](p.observed) {
-		if wanted[service.Name] == nil {
+		if wanted[service.Name] == nil && !p.isInUse(service) {
 			p.remove(service, "the cluster has no such service")
 		}
 	}
+}
+
+// isInUse says whether a service that is not wanted any more is the head's by an
+// earlier name, and there are workers of an older template, who may know the
+// head by that. It still selects the head.
+func (p *planner) isInUse(service *corev1.Service) bool {
+	return service.Labels[rayNodeTypeLabel] == headNodeType && !p.suspends() &&
+		slices.ContainsFunc(p.census.groups, func(g *group) bool { return slices.ContainsFunc(g.staying(), p.outdated) })
 }
 
 func (p *planner) service(name string) *corev1.Service {

@@ -85,7 +85,7 @@ var _ = Describe("a RayCluster", func() {
 		var before string
 		Eventually(func(g Gomega, ctx context.Context) {
 			settled := get(ctx, "v1alpha1", v1.RayClusterKind, ns, "search")
-			g.Expect(settled.Object["status"]).To(HaveKeyWithValue("phase", "Suspended"))
+			g.Expect(settled.Object["status"]).To(And(HaveKeyWithValue("phase", "Suspended"), HaveKeyWithValue("head", HaveKey("serviceIP"))))
 			before = settled.GetResourceVersion()
 		}).WithContext(ctx).Should(Succeed())
 		mustKubectl(ctx, kubeRay, "apply", "-n", ns, "-f", "-")

@@ -79,12 +79,14 @@ func validateRayRoles(cluster *v1.RayCluster, path *field.Path) field.ErrorList 
 		role, rolePath := &spec.Roles[i], path.Index(i)
 		folded := strings.ToLower(string(role.Name))
 		earlier, twice := seen[folded]
+		if isSecondHead(role.Name, twice) {
+			errs = append(errs, secondHead(rolePath.Child("name"), role.Name))
+			// What is said of it as of a head or a group would be of the wrong one.
+			continue
+		}
 		switch {
 		case role.Name == "":
 			errs = append(errs, field.Required(rolePath.Child("name"), "a group of workers needs a name: its pods are named and found by it"))
-		case folded == strings.ToLower(string(v1.RoleHead)) && (twice || role.Name != v1.RoleHead):
-			errs = append(errs, field.Invalid(rolePath.Child("name"), role.Name,
-				"is the name of the head, whose pods its own would be taken for: give the group another name"))
 		case twice:
 			errs = append(errs, duplicateRole(rolePath, role.Name, earlier))
 		}
@@ -95,6 +97,7 @@ func validateRayRoles(cluster *v1.RayCluster, path *field.Path) field.ErrorList 
 			errs = append(errs, validateGroup(spec, role, rolePath)...)
 		}
 		errs = append(errs, validateRayNode(role, rolePath)...)
+		errs = append(errs, takenContainers(spec, role, rolePath)...)
 		if !startsItself(cluster, role) {
 			errs = append(errs, startFaults(role, rolePath)...)
 		}
@@ -103,6 +106,21 @@ func validateRayRoles(cluster *v1.RayCluster, path *field.Path) field.ErrorList 
 		errs = append(errs, field.Required(path, fmt.Sprintf("a cluster needs a head: add role %s", v1.RoleHead)))
 	}
 	return errs
+}
+
+// isSecondHead says whether a group has the name of the head, which may stand
+// before it or after it.
+func isSecondHead(name v1.RoleName, twice bool) bool {
+	return strings.EqualFold(string(name), string(v1.RoleHead)) && (twice || name != v1.RoleHead)
+}
+
+func secondHead(path *field.Path, name v1.RoleName) *field.Error {
+	fault := field.Invalid(path, name, "is the name of the head, whose pods its own would be taken for: give the group another name")
+	if name == v1.RoleHead {
+		// The schema says so, too, of the item.
+		fault.Type = field.ErrorTypeDuplicate
+	}
+	return fault
 }
 
 func validateHeadRole(role *v1.RayRole, path *field.Path) field.ErrorList {

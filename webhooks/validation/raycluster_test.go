@@ -1,6 +1,7 @@
 package validation_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ func clusterOf(t testing.TB, text string) *v1.RayCluster {
 const (
 	ray     = `template: {spec: {containers: [{name: ray, image: a}]}}`
 	rayHead = `{name: Head, ` + ray + `}`
+	keyForm = `must be a key: write it as team or example.com/team, of letters, digits, -, _ and dots, with a letter or digit at both ends`
 	name53  = `interactive-feature-exploration-for-ranking-models-a1`
 )
 
@@ -64,6 +66,15 @@ func TestValidateRayCluster(t *testing.T) {
 			cluster: `spec: {roles: [` + rayHead + `, {name: gpu, ` + ray + `}, {name: GPU, ` + ray + `}]}`,
 			want: []string{`spec.roles[2].name: Duplicate value: "GPU": stands twice, as names that differ only in case are one: ` +
 				`both make pods of the same names; join the two under gpu`},
+		},
+		"two groups of one name": {
+			cluster: `spec: {roles: [` + rayHead + `, {name: gpu, ` + ray + `}, {name: gpu, ` + ray + `}]}`,
+			want:    []string{`spec.roles[2].name: Duplicate value: "gpu": stands twice, and both make pods of the same names: join the two, or rename one`},
+		},
+		"a group by the name of the head": {
+			cluster: `spec: {roles: [` + rayHead + `, {name: Head, scaling: {minReplicas: 1}, replicas: 2}]}`,
+			want: []string{`spec.roles[1].name: Duplicate value: "Head": is the name of the head, whose pods its own would be taken for: ` +
+				`give the group another name`},
 		},
 		"a group without a name": {
 			cluster: `spec: {roles: [` + rayHead + `, {` + ray + `}]}`,
@@ -139,6 +150,10 @@ func TestValidateRayCluster(t *testing.T) {
 				`spec.roles[0].template.spec.containers[0].env[0]: Forbidden: contradicts the autoscaler's version, which is v1: remove the variable, and say the version that is meant`,
 			},
 		},
+		"the second autoscaler turned on behind the first's back": {
+			cluster: `spec: {roles: [{name: Head, template: {spec: {containers: [{name: ray, image: a, env: [{name: RAY_enable_autoscaler_v2, value: "1"}]}]}}}]}`,
+			want:    []string{`spec.roles[0].template.spec.containers[0].env[0]: Forbidden: turns on an autoscaler that is not enabled: enable it, or remove the variable`},
+		},
 		"rolling updates": {
 			cluster: `spec: {upgradeStrategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: "20%"}}, roles: [` + rayHead + `]}`,
 		},
@@ -195,6 +210,71 @@ func TestValidateRayCluster(t *testing.T) {
 			cluster: `{metadata: {name: a}, spec: {head: {service: {metadata: {name: a-serve-svc}}}, roles: [` + rayHead + `]}}`,
 			want:    []string{`spec.head.service.metadata.name: Invalid value: "a-serve-svc": is the name of another service of this cluster: use another, or leave it out`},
 		},
+		"a service that the API server refuses": {
+			cluster: `spec: {head: {serviceAnnotations: {"a b": c}, service: {metadata: {labels: {a: "b c"}, annotations: {"d e": f}}, spec: {type: nodeport, clusterIP: a, sessionAffinity: Client, ports: [
+  {name: a, port: 1, nodePort: 31000}, {name: a, port: 0, targetPort: 70000}, {port: 2, targetPort: a_b, protocol: HTTP}, {name: A_b, port: 3}]}}}, roles: [` + rayHead + `]}`,
+			want: []string{
+				`spec.head.serviceAnnotations[a b]: Invalid value: "a b": ` + keyForm,
+				`spec.head.service.metadata.labels[a]: Invalid value: "b c": must be the value of a label: use at most 63 letters, digits, -, _ and dots, with a letter or digit at both ends`,
+				`spec.head.service.metadata.annotations[d e]: Invalid value: "d e": ` + keyForm,
+				`spec.head.service.spec.type: Unsupported value: "nodeport": must be ClusterIP, NodePort or LoadBalancer: did you mean NodePort?`,
+				`spec.head.service.spec.sessionAffinity: Unsupported value: "Client": must be None or ClientIP: did you mean ClientIP?`,
+				`spec.head.service.spec.clusterIP: Invalid value: "a": must be an IP address: write it as 10.0.0.10 or fd00::10`,
+				`spec.head.service.spec.ports[0].nodePort: Forbidden: is for types NodePort and LoadBalancer: remove it, or change type`,
+				`spec.head.service.spec.ports[1].name: Duplicate value: "a": is the name of two ports of the service: rename one of them`,
+				`spec.head.service.spec.ports[1].port: Invalid value: 0: must be from 1 to 65535: give the port that clients connect to`,
+				`spec.head.service.spec.ports[1].targetPort: Invalid value: 70000: must be from 1 to 65535: give the port that the head listens at, or leave it out`,
+				`spec.head.service.spec.ports[2].name: Required value: a service of several ports tells them apart by their names: write one, such as dashboard`,
+				`spec.head.service.spec.ports[2].protocol: Unsupported value: "HTTP": must be TCP, UDP or SCTP: write one of these, or leave it out`,
+				`spec.head.service.spec.ports[2].targetPort: Invalid value: "a_b": must be the number or the name of a port of the head: correct it, or leave it out`,
+				`spec.head.service.spec.ports[3].name: Invalid value: "A_b": must be a DNS label: use at most 63 lower-case letters, digits and -, with a letter or digit at both ends`,
+			},
+		},
+		"a service without an address that must have one, and a port given twice": {
+			cluster: `spec: {head: {serviceType: LoadBalancer, service: {spec: {clusterIP: None, externalTrafficPolicy: Local, ports: [{name: a, port: 1, nodePort: 31000}, {name: b, port: 2, nodePort: 31000}]}}}, roles: [` + rayHead + `]}`,
+			want: []string{
+				`spec.head.service.spec.clusterIP: Invalid value: "None": must not be None for type LoadBalancer, which needs an address: leave it out`,
+				`spec.head.service.spec.ports[1].nodePort: Duplicate value: 31000: is given to two ports of the service: change one of them, or leave it out`,
+			},
+		},
+		"a service that leads away from the head": {
+			cluster: `spec: {head: {service: {spec: {type: ExternalName, externalName: a.example, externalTrafficPolicy: Local}}}, roles: [` + rayHead + `]}`,
+			want: []string{
+				`spec.head.service.spec.type: Invalid value: "ExternalName": leads away from the head, and workers find it by this service: write ClusterIP, NodePort or LoadBalancer`,
+				`spec.head.service.spec.externalTrafficPolicy: Invalid value: "Local": is for types NodePort and LoadBalancer: remove it, or change type`,
+			},
+		},
+		"an ingress that the API server takes": {
+			cluster: `spec: {head: {ingress: {mode: Enabled, host: "*.ray.example", path: "", pathType: ImplementationSpecific, tls: [{hosts: [a.example], secretName: a}]}}, roles: [` + rayHead + `]}`,
+		},
+		"an ingress that is not made": {
+			cluster: `spec: {head: {ingress: {host: "http://a"}}, roles: [` + rayHead + `]}`,
+		},
+		"an ingress that the API server refuses": {
+			cluster: `spec: {head: {ingress: {mode: Enabled, host: "http://a:80", path: ray, tls: [{hosts: [10.0.0.1], secretName: A_b}]}}, roles: [` + rayHead + `]}`,
+			want: []string{
+				`spec.head.ingress.host: Invalid value: "http://a:80": must be the name of a host, without scheme, port and path: write it as ray.example.com or *.example.com, in lower case`,
+				`spec.head.ingress.path: Invalid value: "ray": must begin with /: write it as /ray, or leave it out`,
+				`spec.head.ingress.tls[0].hosts[0]: Invalid value: "10.0.0.1": must be a name, and this is an address: write it as ray.example.com, or leave it out`,
+				`spec.head.ingress.tls[0].secretName: Invalid value: "A_b": must be the name of an object: use at most 253 lower-case letters, digits, - and dots, with a letter or digit at both ends`,
+			},
+		},
+		"an ingress with a detour": {
+			cluster: `spec: {head: {ingress: {mode: Enabled, path: /a/../b, pathType: Exact}}, roles: [` + rayHead + `]}`,
+			want:    []string{`spec.head.ingress.path: Invalid value: "/a/../b": must be a plain path, without //, /./, /../ and %2f: write it as /ray`},
+		},
+		"containers by the names of those that are added": {
+			cluster: `spec: {autoscaler: {mode: Enabled}, roles: [
+  {name: Head, template: {spec: {containers: [{name: ray, image: a}, {name: autoscaler, image: a}], initContainers: [{name: wait-gcs-ready, image: a}]}}},
+  {name: gpu, template: {spec: {containers: [{name: autoscaler, image: a}], initContainers: [{name: a, image: a}, {name: wait-gcs-ready, image: a}]}}}]}`,
+			want: []string{
+				`spec.roles[0].template.spec.containers[1].name: Forbidden: is the name of the container that Penstock adds, which is described by the autoscaler: remove this one, or rename it`,
+				`spec.roles[1].template.spec.initContainers[1].name: Forbidden: is the name of the init container that Penstock adds, which waits for the head: remove this one, or rename it`,
+			},
+		},
+		"a container named autoscaler without the autoscaler": {
+			cluster: `spec: {roles: [{name: Head, template: {spec: {containers: [{name: ray, image: a}, {name: autoscaler, image: a}]}}}]}`,
+		},
 		"a service's name": {
 			cluster: `spec: {head: {service: {metadata: {name: A_b}}}, roles: [` + rayHead + `]}`,
 			want:    []string{`spec.head.service.metadata.name: Invalid value: "A_b": must be a DNS label: use at most 63 lower-case letters, digits and -, beginning with a letter`},
@@ -239,6 +319,41 @@ func TestAdviseRayCluster(t *testing.T) {
 	}
 	if again := validation.AdviseRayCluster(cluster, cluster); len(again) > 0 {
 		t.Errorf("said again what the author knows: %v", again)
+	}
+}
+
+// TestAdviseIdleOptions: options that say nothing, or say it to nobody.
+func TestAdviseIdleOptions(t *testing.T) {
+	cluster := clusterOf(t, `spec: {auth: {secretName: a}, gcsFaultTolerance: {redisAddress: a, redisPassword: {}, redisUsername: {value: b}},
+  head: {service: {spec: {type: NodePort, ports: [{name: a, port: 1, nodePort: 80}, {name: b, port: 2, nodePort: 30000}]}}}, roles: [`+rayHead+`]}`)
+	if errs := validation.ValidateRayCluster(nil, cluster); len(errs) > 0 {
+		t.Errorf("refused: %v", errs)
+	}
+	want := []string{
+		`spec.auth.secretName: Forbidden: has no effect, as nobody is asked for a token: set mode to Token, or remove it`,
+		`spec.gcsFaultTolerance.redisPassword: Forbidden: is empty, and Redis is asked without: name a Secret by valueFrom.secretKeyRef, or remove it`,
+		`spec.head.service.spec.ports[0].nodePort: Forbidden: is out of 30000 to 32767, which is what most API servers give out: where this one does, neither the service nor the pods are made`,
+	}
+	if diff := cmp.Diff(want, words(validation.AdviseRayCluster(nil, cluster))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestAdvisePortChange: workers that run know the head by its old port.
+func TestAdvisePortChange(t *testing.T) {
+	cluster := func(port, upgrade string) *v1.RayCluster {
+		return clusterOf(t, fmt.Sprintf(`spec: {upgradeStrategy: {type: %s}, roles: [{name: Head, ray: {startParams: {port: %q}}, %s}]}`, upgrade, port, ray))
+	}
+	want := []string{`spec.roles[0].ray.startParams[port]: Forbidden: takes effect with the next pods: workers that run know the head by port 6379, ` +
+		`and lose it when it is made anew; let upgradeStrategy replace them, or delete the pods`}
+	plain := clusterOf(t, `spec: {roles: [`+rayHead+`]}`)
+	if diff := cmp.Diff(want, words(validation.AdviseRayCluster(plain, cluster("6380", "None")))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, quiet := range []*v1.RayCluster{cluster("6379", "None"), cluster("6380", "RollingUpdate")} {
+		if advice := validation.AdviseRayCluster(plain, quiet); len(advice) > 0 {
+			t.Errorf("advised %v", advice)
+		}
 	}
 }
 

@@ -14,17 +14,29 @@ import (
 )
 
 func validateHead(cluster string, head *v1.RayHead, path *field.Path) field.ErrorList {
-	if head == nil || head.Service == nil || head.Service.Metadata == nil || head.Service.Metadata.Name == nil {
+	if head == nil {
+		return nil
+	}
+	f := &findings{errs: validateHeadName(cluster, head, path.Child("service", "metadata", "name"))}
+	f.headService(head, path)
+	if head.Ingress != nil {
+		f.ingress(head.Ingress, path.Child("ingress"))
+	}
+	return f.errs
+}
+
+func validateHeadName(cluster string, head *v1.RayHead, path *field.Path) field.ErrorList {
+	if head.Service == nil || head.Service.Metadata == nil || head.Service.Metadata.Name == nil {
 		return nil
 	}
 	name := *head.Service.Metadata.Name
 	if name != "" && len(validation.IsDNS1035Label(name)) > 0 {
-		return field.ErrorList{field.Invalid(path.Child("service", "metadata", "name"), name,
+		return field.ErrorList{field.Invalid(path, name,
 			"must be a DNS label: use at most 63 lower-case letters, digits and -, beginning with a letter")}
 	}
 	// The cluster's other services have these names.
 	if cluster != "" && (name == cluster+"-serve-svc" || name == cluster+"-headless") {
-		return field.ErrorList{field.Invalid(path.Child("service", "metadata", "name"), name,
+		return field.ErrorList{field.Invalid(path, name,
 			"is the name of another service of this cluster: use another, or leave it out")}
 	}
 	return nil
@@ -37,7 +49,7 @@ const autoscalerCommandVariable = "KUBERAY_GEN_AUTOSCALER_START_CMD"
 func validateAutoscaler(spec *v1.RayClusterSpec, path *field.Path) field.ErrorList {
 	autoscaler := spec.Autoscaler
 	if autoscaler == nil {
-		return nil
+		return validateOldSwitch(spec)
 	}
 	var errs field.ErrorList
 	for i, variable := range autoscaler.Env {
@@ -82,10 +94,10 @@ func validateAutoscalerContainer(spec *v1.RayClusterSpec, path *field.Path) fiel
 func validateOldSwitch(spec *v1.RayClusterSpec) field.ErrorList {
 	return eachHeadVariable(spec, func(variable corev1.EnvVar, path *field.Path) *field.Error {
 		on := variable.Value == "1" || strings.EqualFold(variable.Value, "true")
-		if variable.Name != "RAY_enable_autoscaler_v2" || !on || spec.Autoscaler.Version == v1.RayAutoscalerV2 {
+		switch {
+		case variable.Name != "RAY_enable_autoscaler_v2" || !on || spec.Autoscaler != nil && spec.Autoscaler.Version == v1.RayAutoscalerV2:
 			return nil
-		}
-		if spec.Autoscaler.Mode != v1.Enabled {
+		case !enablesAutoscaler(spec):
 			return field.Forbidden(path, "turns on an autoscaler that is not enabled: enable it, or remove the variable")
 		}
 		return field.Forbidden(path, fmt.Sprintf(

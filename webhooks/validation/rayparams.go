@@ -73,14 +73,23 @@ func (j *paramJudge) value(name, value string) {
 		j.invalid(path, value, "opens a quote that it does not close, and the shell that starts Ray fails on that: close it")
 		return
 	}
-	if rayFlags[name] != isSet && rayFlags[name] != yesOrNo && strings.EqualFold(word, "false") && name != "port" {
+	if takes := rayFlags[name]; strings.EqualFold(word, "false") && takes != isSet && takes != yesOrNo && name != "port" {
 		return // The flag is left out.
 	}
+	j.takes(path, name, value, word)
+}
+
+// yesAndNo are the words that the command line takes as such.
+var yesAndNo = []string{"true", "false", "1", "0", "t", "f", "yes", "no", "y", "n", "on", "off"}
+
+// takes judges a value, and the word that it is to a shell, by what the flag
+// takes.
+func (j *paramJudge) takes(path *field.Path, name, value, word string) {
 	switch rayFlags[name] {
 	case isSet:
 		j.isSet(path, name, word)
 	case yesOrNo:
-		if !slices.Contains([]string{"true", "false", "1", "0", "t", "f", "yes", "no", "y", "n", "on", "off"}, strings.ToLower(word)) {
+		if !slices.Contains(yesAndNo, strings.ToLower(word)) {
 			j.invalid(path, value, "must be true or false: write one of the two")
 		}
 	case wholeNumber, portNumber:

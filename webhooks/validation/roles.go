@@ -43,6 +43,10 @@ func validateRoles(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorList {
 
 func duplicateRole(path *field.Path, name, earlier v1.RoleName) *field.Error {
 	fault := field.Duplicate(path.Child("name"), name)
+	if name == earlier {
+		fault.Detail = "stands twice, and both make pods of the same names: join the two, or rename one"
+		return fault
+	}
 	fault.Detail = fmt.Sprintf("stands twice, as names that differ only in case are one: both make pods of the same names; join the two under %s", earlier)
 	return fault
 }
