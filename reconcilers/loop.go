@@ -106,6 +106,12 @@ func (l *loop[T, S]) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return p.refuse(ctx)
 	}
 	p.result = l.kind.Plan(p.defaulted, p.observed, l.clock.Now())
+	if p.result.Confirm {
+		if err := p.observePods(ctx); err != nil {
+			return ctrl.Result{}, err
+		}
+		p.result = l.kind.Plan(p.defaulted, p.observed, l.clock.Now())
+	}
 	ctx, cancel := uninterrupted(ctx)
 	defer cancel()
 	return p.carryOut(ctx)

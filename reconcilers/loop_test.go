@@ -501,3 +501,40 @@ func TestLoopCoalescesCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestFinalDecisionsAreConfirmed: a deadline fires by the clock, also while the
+// cache does not show yet that the pods have ended in time.
+func TestFinalDecisionsAreConfirmed(t *testing.T) {
+	b := newBench(t, fixtures.TrainingJob("a", fixtures.Workers(1), fixtures.Deadline(60)))
+	b.reconcile()
+	pod := &corev1.Pod{}
+	if err := b.client.Get(t.Context(), key("a-worker-0"), pod); err != nil {
+		t.Fatal(err)
+	}
+	fixtures.Succeeded()(pod)
+	if err := b.client.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	// The loop's cache is empty, the API server is asked through another client.
+	stale := interceptor.NewClient(b.client, interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if err := c.List(ctx, list, opts...); err != nil {
+				return err
+			}
+			if pods, ok := list.(*corev1.PodList); ok {
+				for i := range pods.Items {
+					fixtures.Running()(&pods.Items[i])
+				}
+			}
+			return nil
+		},
+	})
+	b.loop.client = stale
+	b.clock.SetTime(fixtures.Start.Add(70 * time.Second))
+	if _, err := b.loop.Reconcile(t.Context(), ctrl.Request{NamespacedName: key("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if job := b.job(); job.Status.Phase != v1.PhaseSucceeded {
+		t.Errorf("phase %s, want that of what the pods did", job.Status.Phase)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -38,9 +39,7 @@ func (p *pass[T, S]) observe(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	slices.SortStableFunc(p.observed.Children, func(a, b plan.Object) int {
-		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetUID(), b.GetUID()))
-	})
+	p.sortChildren()
 	return p.expectations.outstanding(p.key(), p.object, p.observed.Children, p.clock.Now()), nil
 }
 
@@ -59,6 +58,31 @@ func (p *pass[T, S]) list(ctx context.Context, reader client.Reader, kind plan.O
 	return meta.EachListItem(list, func(item runtime.Object) error {
 		p.observed.Children = append(p.observed.Children, item.(plan.Object))
 		return nil
+	})
+}
+
+// observePods puts in the place of the observed pods those that the API server
+// has now. That costs a call for all of Penstock's pods of the namespace, so it
+// is for what is decided once in the life of an object.
+func (p *pass[T, S]) observePods(ctx context.Context) error {
+	var list corev1.PodList
+	if err := p.live.List(ctx, &list, client.InNamespace(p.object.GetNamespace()), client.MatchingLabelsSelector{Selector: ours()}); err != nil {
+		return wrap("list", "pods", err)
+	}
+	children := slices.DeleteFunc(p.observed.Children, func(child plan.Object) bool { _, ok := child.(*corev1.Pod); return ok })
+	for i := range list.Items {
+		if metav1.IsControlledBy(&list.Items[i], p.object) {
+			children = append(children, &list.Items[i])
+		}
+	}
+	p.observed.Children = children
+	p.sortChildren()
+	return nil
+}
+
+func (p *pass[T, S]) sortChildren() {
+	slices.SortStableFunc(p.observed.Children, func(a, b plan.Object) int {
+		return cmp.Or(cmp.Compare(a.GetName(), b.GetName()), cmp.Compare(a.GetUID(), b.GetUID()))
 	})
 }
 

@@ -153,6 +153,10 @@ type Result[S any] struct {
 	// or, while it is being deleted, that there is still something to do. Only
 	// while there is, the status of such an object is written.
 	Finalize bool
+	// Confirm says that what was decided is final and rests on what has not
+	// happened: that pods have not ended in time. A cache may not show yet that
+	// they have, so it is decided once more, by what the API server has.
+	Confirm bool
 	// DeleteSelf says that the object itself should go.
 	DeleteSelf bool
 	// Status is what the status should be.

@@ -28,6 +28,8 @@ type census struct {
 	// of, so that the status is outdated; believed is until when that is believed.
 	ahead    bool
 	believed time.Time
+	// anchored says that a pod is of the attempt that the status knows of.
+	anchored bool
 	now      time.Time
 }
 
@@ -62,6 +64,7 @@ func takeCensus(job *v1.TrainingJob, f framework, pods []*corev1.Pod, now time.T
 	for i := range job.Spec.Roles {
 		c.enlist(job.Spec.Roles[i].Name)
 	}
+	c.anchored = slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return attemptOf(pod) == attempt(&job.Status) })
 	for _, pod := range pods {
 		c.place(pod)
 	}
@@ -124,12 +127,13 @@ func (c *census) place(pod *corev1.Pod) {
 // longestLag is for how long what is read of a status may be older than a pod.
 const longestLag = time.Minute
 
-// attemptOf returns the attempt that a pod is of. One that claims a later one
-// than the status knows of is of the status' own once no cache can lag so far
-// behind: somebody has edited its label.
+// attemptOf returns the attempt that a pod is of. It is that of the status where
+// another pod is of it, whatever a label says that somebody has edited: no pod of
+// one attempt is made before all of the others are gone. And one that claims a
+// later attempt is of it once no cache can lag so far behind.
 func (c *census) attemptOf(pod *corev1.Pod) int32 {
 	claimed, known := attemptOf(pod), attempt(&c.job.Status)
-	if claimed > known && !c.now.Before(pod.CreationTimestamp.Add(longestLag)) {
+	if c.anchored || claimed > known && !c.now.Before(pod.CreationTimestamp.Add(longestLag)) {
 		return known
 	}
 	return claimed

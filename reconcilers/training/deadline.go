@@ -22,6 +22,7 @@ func (p *planner) deadlineExceeded() *verdict {
 	if !ok || p.now.Time.Before(deadline) {
 		return nil
 	}
+	p.result.Confirm = true
 	seconds := *runPolicy(p.job).ActiveDeadlineSeconds
 	message := fmt.Sprintf("the job has run for %d seconds, which is its activeDeadlineSeconds", seconds)
 	if late := int64(p.now.Sub(deadline) / time.Second); late > 1 {

@@ -178,9 +178,14 @@ func TestEditedLabels(t *testing.T) {
 			t.Errorf("%s: creates %d, deletes %d", key, len(result.Create), len(result.Delete))
 		}
 	}
+	// One of an earlier attempt, or of none, cannot be beside one of this attempt.
+	job.Status.Attempt = new(int32(3))
+	if result := Plan(job, somePods(labelled(0, v1.AttemptLabel, "3"), labelled(1, "team", "a")), later); len(result.Apply) == 0 || len(result.Delete) > 0 {
+		t.Errorf("a pod without its attempt: applies %d, deletes %d", len(result.Apply), len(result.Delete))
+	}
 	fresh := labelled(0, v1.AttemptLabel, "7")
 	fresh.CreationTimestamp = metav1.NewTime(later.Add(-20 * time.Second))
-	if got := Plan(job, somePods(fresh, labelled(1, "team", "a")), later).RequeueAfter; got != 40*time.Second {
+	if got := Plan(job, somePods(fresh), later).RequeueAfter; got != 40*time.Second {
 		t.Errorf("looks again after %s", got)
 	}
 }

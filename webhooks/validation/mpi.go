@@ -75,6 +75,10 @@ func validateInjected(mpi v1.MPI, role *v1.Role, podPath *field.Path) field.Erro
 	}
 	var errs field.ErrorList
 	pod := &role.Template.Spec
+	if mpi.Transport == v1.MPIExec && mpi.KubectlImage != "" && role.Name == v1.RoleLauncher {
+		errs = append(errs, validateKubectlName(pod.InitContainers, podPath.Child("initContainers"))...)
+		errs = append(errs, validateKubectlName(pod.Containers, podPath.Child("containers"))...)
+	}
 	for i, volume := range pod.Volumes {
 		if what, taken := volumes[volume.Name]; taken {
 			errs = append(errs, field.Invalid(podPath.Child("volumes").Index(i).Child("name"), volume.Name,
@@ -97,6 +101,18 @@ func validateInjected(mpi v1.MPI, role *v1.Role, podPath *field.Path) field.Erro
 		}
 	}
 	return errs
+}
+
+// validateKubectlName keeps the name of the init container that brings kubectl.
+func validateKubectlName(containers []corev1.Container, path *field.Path) field.ErrorList {
+	const injected = "kubectl-delivery"
+	for i := range containers {
+		if containers[i].Name == injected {
+			return field.ErrorList{field.Invalid(path.Index(i).Child("name"), injected,
+				"is the container that brings kubectl to the launcher: rename yours, or take out kubectlImage where yours brings it")}
+		}
+	}
+	return nil
 }
 
 // mainContainer is the container that MPI runs in.

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
@@ -20,6 +21,15 @@ func validateRendezvous(spec *v1.TrainingJobSpec, path *field.Path) field.ErrorL
 	if host := spec.PyTorch.Rendezvous.Host; host != nil && !isHost(*host) {
 		errs = append(errs, field.Invalid(path.Child("host"), *host,
 			"must be the name or the address of a host: write it as etcd.storage.svc, with the port in its own field, or leave it out for the first worker"))
+	}
+	for i, option := range spec.PyTorch.Rendezvous.Options {
+		optionPath := path.Child("options").Index(i)
+		if strings.ContainsAny(option.Key, ",=") {
+			errs = append(errs, field.Invalid(optionPath.Child("key"), option.Key, "must be one name, as torchrun is given options as key=value,key=value: take out , and ="))
+		}
+		if value := ptr.Deref(option.Value, ""); strings.Contains(value, ",") {
+			errs = append(errs, field.Invalid(optionPath.Child("value"), value, "must not have a comma, at which torchrun begins the next option: take it out"))
+		}
 	}
 	if spec.PyTorch.Rendezvous.Mode == v1.RendezvousStandalone {
 		if pods := mostPods(spec); pods > 1 {

@@ -68,6 +68,19 @@ func TestValidateTrainingJob(t *testing.T) {
 			want: []string{`spec.roles[0].restartPolicy: Invalid value: "Always": must not be Always where runPolicy.restart is Gang: ` +
 				`a pod that has succeeded would restart all others; write OnFailure`},
 		},
+		"options that torchrun would take for others": {
+			job: `spec: {framework: PyTorch, pytorch: {rendezvous: {options: [{key: "a,b"}, {key: ok, value: "c=d"}, {key: x, value: "c,d"}]}}, roles: [{name: Worker, ` + torch + `}]}`,
+			want: []string{
+				`spec.pytorch.rendezvous.options[0].key: Invalid value: "a,b": must be one name, as torchrun is given options as key=value,key=value: take out , and =`,
+				`spec.pytorch.rendezvous.options[2].value: Invalid value: "c,d": must not have a comma, at which torchrun begins the next option: take it out`,
+			},
+		},
+		"the name of the container that brings kubectl": {
+			job: `spec: {framework: MPI, mpi: {transport: Exec, kubectlImage: a}, roles: [{name: Launcher, template: {spec: {
+  initContainers: [{name: kubectl-delivery, image: a}], containers: [{name: mpi, image: a}]}}}, {name: Worker, ` + mpi + `}]}`,
+			want: []string{`spec.roles[0].template.spec.initContainers[0].name: Invalid value: "kubectl-delivery": is the container that brings kubectl to the launcher: ` +
+				`rename yours, or take out kubectlImage where yours brings it`},
+		},
 		"no processes": {
 			job: `spec: {framework: MPI, mpi: {slotsPerWorker: 0}, roles: [{name: Launcher, ` + mpi + `}]}`,
 			want: []string{`spec.mpi.slotsPerWorker: Invalid value: 0: must be at least 1: no process would be started in any worker; ` +
