@@ -103,7 +103,7 @@ var _ = Describe("a RayCluster", func() {
 			Expect(out).NotTo(Or(ContainSubstring("spec.roles"), ContainSubstring("Internal error")))
 		},
 		Entry("twin groups", replaced(kubeRay, "groupName: big", "groupName: small-group"),
-			"spec.workerGroupSpecs[1].groupName: ", "join the two under small-group"),
+			"spec.workerGroupSpecs[1].groupName: ", "stands twice, and both make pods of the same names: join the two, or rename one"),
 		Entry("crossed bounds", replaced(kubeRay, "maxReplicas: 10", "maxReplicas: 0"), "spec.workerGroupSpecs[0].maxReplicas: ", "at least minReplicas, which is 1"),
 		Entry("a misspelt field in a template", replaced(kubeRay, "image: rayproject/ray:2.52.0\n          ports", "imge: rayproject/ray:2.52.0\n          ports"),
 			"spec.headGroupSpec.template.spec.containers[0].imge", `did you mean "image"?`),
