@@ -97,9 +97,9 @@ func newSpoke[Hub, Spoke any](
 	}
 }
 
-func newHalf[Src, Dst any](forth func(*Src, *Dst), back func(*Dst, *Src), destinations *spare[Dst], agains *spare[Src]) *half {
+func newHalf[Src, Dst any](forth func(*Src, *Dst), back func(*Dst, *Src), destinations *spare[Dst], roundTrips *spare[Src]) *half {
 	return &half{read: func(in *scanner) (source, error) {
-		src := &typedSource[Src, Dst]{forth: forth, back: back, destinations: destinations, agains: agains}
+		src := &typedSource[Src, Dst]{forth: forth, back: back, destinations: destinations, roundTrips: roundTrips}
 		var err error
 		src.carried, src.whole, err = in.spec(&src.spec)
 		return src, err
@@ -116,7 +116,7 @@ type typedSource[Src, Dst any] struct {
 	back  func(*Dst, *Src)
 
 	destinations *spare[Dst]
-	agains       *spare[Src]
+	roundTrips   *spare[Src]
 }
 
 // spare holds specs that are used again, since they live for one conversion and
@@ -143,10 +143,10 @@ func (s *typedSource[Src, Dst]) convert() (specText, bool, error) {
 	s.forth(&s.spec, dst)
 	exact := s.whole
 	if exact {
-		again := s.agains.get()
+		again := s.roundTrips.get()
 		s.back(dst, again)
 		exact = equalSpecs(reflect.ValueOf(&s.spec), reflect.ValueOf(again))
-		s.agains.put(again)
+		s.roundTrips.put(again)
 	}
 	converted, err := encodeSpec(dst, s.carried)
 	s.destinations.put(dst)
