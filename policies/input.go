@@ -7,6 +7,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"k8s.io/apimachinery/pkg/labels"
+
+	v1 "github.com/penstock-dev/penstock/api/v1"
 )
 
 // input is what the policies that judge one request share: the request as Rego
@@ -53,15 +55,25 @@ func newInput(request *Request, namespace labels.Set, needs reads) (*input, erro
 	return in, err
 }
 
-// asOld is the input as it would be if the old object were written unchanged.
-func (in *input) asOld() *input {
+// asOld is the input as it would be if the old object were written by nobody in
+// particular, out of nothing: it has what faults the object itself has, and none
+// of who writes it, or of the change.
+func (in *input) asOld(operation v1.PolicyOperation) *input {
 	old := *in
-	old.object = in.oldObject
+	old.object, old.oldObject, old.user = in.oldObject, nil, nil
+	old.operation = ast.StringTerm(string(operation))
 	if in.review != nil {
 		review := in.review.Value.(ast.Object)
 		members := ast.NewObjectWithCapacity(review.Len())
-		review.Foreach(func(key, value *ast.Term) { members.Insert(key, value) })
+		review.Foreach(func(key, value *ast.Term) {
+			switch name, _ := key.Value.(ast.String); name {
+			case "oldObject", "userInfo", "options":
+			default:
+				members.Insert(key, value)
+			}
+		})
 		members.Insert(stringTerm("object"), in.oldObject)
+		members.Insert(stringTerm("operation"), old.operation)
 		old.review = ast.NewTerm(members)
 	}
 	return &old

@@ -8,7 +8,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 )
@@ -65,10 +64,7 @@ type judgement struct {
 // a policy is cut at its deadline, and at ctx's end at the latest; policies
 // that were not evaluated by then are Errors. It does not fail otherwise.
 func (s *Snapshot) Judge(ctx context.Context, request Request) Verdict {
-	kind := request.MatchKind
-	if kind.Empty() {
-		kind = schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
-	}
+	kind := request.matchKind()
 	var found []*Policy
 	if request.Stored && request.Operation == v1.OperationUpdate {
 		found = s.index.updated(kind)

@@ -13,7 +13,9 @@ import (
 
 // ratchet sets aside the findings of an update that the stored object has as
 // well and that the update does not touch. The old object is judged by the
-// same rule with the same parameters, today.
+// same rule with the same parameters, today, and as audit judges what is stored:
+// as if somebody unknown created it. What a rule finds of who writes, or of the
+// change, is no fault of the stored object.
 //
 // A finding is tolerated if the old object has one at the same field and
 //   - with the same message, and the field's subtree is unchanged (without a
@@ -25,19 +27,14 @@ import (
 // grows the field's subtree is the same but the total in the message is not.
 //
 // A field that cannot be where the fault is counts as none (see stray): it stays
-// as it is whatever is written, and would let every update pass. That nothing has
-// changed of what a rule reads does not excuse a finding by itself: the rule may
-// be about the change, such as who may make it.
+// as it is whatever is written, and would let every update pass.
 func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cancel topdown.Cancel) result {
 	in := w.attempt.in
 	request := w.attempt.judgement.request
 	if len(findings) == 0 || in.oldObject == nil || request.Operation != v1.OperationUpdate || request.Stored {
 		return result{findings: findings}
 	}
-	if w.old == nil {
-		w.old = &evaluation{in: in.asOld(), now: w.eval.now}
-	}
-	before, err := w.old.run(ctx, t, cancel)
+	before, err := w.before(t).run(ctx, t, cancel)
 	if err != nil {
 		// What cannot be shown to be old counts.
 		return result{findings: findings}
@@ -55,6 +52,21 @@ func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cance
 		}
 	}
 	return r
+}
+
+// before gives the evaluation of the old object for a policy: as a creation, or
+// as an update where it is not asked about those.
+func (w *worker) before(t trial) *evaluation {
+	kind := w.attempt.judgement.request.matchKind()
+	creating := w.attempt.judgement.snapshot.index.lookup(indexKey{kind.Group, kind.Kind, v1.OperationCreate, ""})
+	operation, old := v1.OperationCreate, &w.created
+	if !slices.Contains(creating, t.policy) {
+		operation, old = v1.OperationUpdate, &w.updated
+	}
+	if *old == nil {
+		*old = &evaluation{in: w.attempt.in.asOld(operation), now: w.eval.now}
+	}
+	return *old
 }
 
 // change compares an object with its stored self.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/webhooks/fields"
 )
 
@@ -245,5 +246,62 @@ violation contains {"msg": sprintf("at most %v", [input.parameters.max]), "field
 	verdict := judge(t, p, updateRequest([]byte(`{"spec":{"n":3}}`), []byte(`{"spec":{"n":3,"m":1}}`)))
 	if !verdict.Allowed() {
 		t.Errorf("a stricter parameter refuses what is stored: %v", verdict.Violations)
+	}
+}
+
+// TestRatchetOfTheWrite: what a rule finds of who writes, or of the change, is no
+// fault that the stored object has, however little an update touches.
+func TestRatchetOfTheWrite(t *testing.T) {
+	const (
+		owner = `package p
+violation contains {"msg": sprintf("is %s's; %s may not write it", [o, input.user.username]), "field": "metadata.labels.owner"} if {
+  o := input.object.metadata.labels.owner
+  o != input.user.username
+}`
+		reviewed = `package p
+violation contains {"msg": "is somebody else's", "field": "metadata.labels.owner"} if input.object.metadata.labels.owner != input.review.userInfo.username`
+		frozen = `package p
+violation contains {"msg": "is frozen", "field": "metadata.labels.owner"} if {
+  input.object.metadata.labels.owner == "bob"
+  input.oldObject.metadata.labels.owner == "bob"
+}`
+		updates = `package p
+violation contains {"msg": "is never updated", "field": "metadata.labels.owner"} if input.review.operation == "UPDATE"`
+		// admins is about the label alone, which the update leaves.
+		admins = `package p
+violation contains {"msg": "is for admins to set", "field": "metadata.labels.owner"} if {
+  input.object.metadata.labels.owner
+  not is_admin
+}
+is_admin if input.user.username == "root"`
+		stored = `package p
+violation contains {"msg": "must not be bob's", "field": "metadata.labels.owner"} if {
+  input.review.operation in {"CREATE", "UPDATE"}
+  input.object.metadata.labels.owner == "bob"
+}`
+	)
+	const old = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"owner":"bob"}},"data":{"a":"1"}}`
+	const updated = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"owner":"bob"}},"data":{"a":"2"}}`
+	onUpdates := func(p *v1.WorkloadPolicySpec) { p.Match.Operations = []v1.PolicyOperation{v1.OperationUpdate} }
+	for name, tc := range map[string]struct {
+		rego   string
+		mods   []func(*v1.WorkloadPolicySpec)
+		denied bool
+	}{
+		"who writes":                             {owner, nil, true},
+		"who writes, in the review":              {reviewed, nil, true},
+		"the change":                             {frozen, nil, true},
+		"the change, of updates alone":           {frozen, []func(*v1.WorkloadPolicySpec){onUpdates}, true},
+		"that it is an update":                   {updates, nil, true},
+		"who set a label that stays":             {admins, nil, false},
+		"a fault of the object":                  {stored, nil, false},
+		"a fault of the object, on updates only": {stored, []func(*v1.WorkloadPolicySpec){onUpdates}, false},
+	} {
+		request := updateRequest([]byte(old), []byte(updated))
+		request.User.Username, request.UserKnown = "carl", true
+		verdict := judge(t, policy("p", tc.rego, tc.mods...), request)
+		if len(verdict.Errors) > 0 || !verdict.Allowed() != tc.denied {
+			t.Errorf("%s: denied is %t, want %t: %+v", name, !verdict.Allowed(), tc.denied, verdict)
+		}
 	}
 }

@@ -90,6 +90,14 @@ type Request struct {
 	Now time.Time
 }
 
+// matchKind is the kind that policies name.
+func (r *Request) matchKind() schema.GroupKind {
+	if !r.MatchKind.Empty() {
+		return r.MatchKind
+	}
+	return schema.GroupKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
+}
+
 // FromAdmission makes a Request of an AdmissionRequest received at now.
 func FromAdmission(review *admissionv1.AdmissionRequest, now time.Time, namespaceLabels func() (map[string]string, error)) Request {
 	return Request{

@@ -34,9 +34,10 @@ type worker struct {
 	done chan struct{}
 
 	eval *evaluation
-	// old evaluates on the old object; made when first needed.
-	old *evaluation
-	cut *cut
+	// created and updated evaluate on the old object, as if it were created now,
+	// or updated; made when first needed.
+	created, updated *evaluation
+	cut              *cut
 }
 
 // States of a worker.
