@@ -16,7 +16,7 @@
 //     capabilities.go, what it may call; compileerror.go, what is wrong with it;
 //   - engine.go, snapshot.go, index.go: the policies in force;
 //   - scope.go: which of them a webhook of the API server asks; reach.go, what it
-//     never asks about;
+//     never asks about; subresources.go, by which operations it asks;
 //   - request.go, judge.go: one request, from the index to the verdict;
 //   - input.go, value.go: its objects as one Rego value;
 //   - attempt.go, worker.go, evaluate.go: running rules within their time; cut.go,

@@ -28,15 +28,19 @@ func validateExceptions(exceptions []v1.PolicyException, path *field.Path) field
 
 // exceptionFor returns the exception that the request passes by at its own
 // time, the one that ends last if there are several, or nil. One without
-// namespaces is for objects that live in none.
+// namespaces is for cluster-scoped objects. A Namespace is one of these, whose
+// requests are made in the namespace that it is.
 func exceptionFor(exceptions []v1.PolicyException, request *Request) *v1.PolicyException {
 	var found *v1.PolicyException
+	kind := request.Kind
+	placed := request.Namespace != "" && (kind.Group != "" || kind.Kind != "Namespace")
 	for i := range exceptions {
 		exception := &exceptions[i]
 		switch {
 		case !request.Now.Before(exception.Until.Time):
 		case request.Namespace == "" && len(exception.Namespaces) > 0:
-		case request.Namespace != "" && !matchesOneOf(exception.Namespaces, request.Namespace):
+		case len(exception.Namespaces) == 0 && placed:
+		case len(exception.Namespaces) > 0 && !matchesOneOf(exception.Namespaces, request.Namespace):
 		case len(exception.Names) > 0 && !matchesOneOf(exception.Names, request.Name):
 		case found == nil || exception.Until.After(found.Until.Time):
 			found = exception

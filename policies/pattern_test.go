@@ -84,6 +84,14 @@ func TestPatternsOfExceptionsAndExcludes(t *testing.T) {
 	if exceptionFor(cluster, request("", "gpu-1", "")) == nil || exceptionFor(cluster, request("", "cpu-1", "")) != nil || exceptionFor(cluster, request("any", "gpu-1", "")) != nil {
 		t.Error("names alone are those of what is in no namespace")
 	}
+	namespace := func(name string) *Request {
+		one := request(name, name, "")
+		one.Kind.Kind = "Namespace"
+		return one
+	}
+	if exceptionFor(cluster, namespace("gpu-1")) == nil || exceptionFor(cluster, namespace("cpu-1")) != nil || exceptionFor(everywhere, namespace("z")) == nil {
+		t.Error("a Namespace is in no namespace, and in its own")
+	}
 	m := matcher{excludedNamespaces: []string{"*-system"}, excludedUsers: []string{"system:serviceaccount:ci:*"}, excludedGroups: []string{"ops:*"}}
 	for _, tc := range []struct {
 		request *Request

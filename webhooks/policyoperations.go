@@ -42,6 +42,40 @@ func unaskedOperations(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) f
 	}
 }
 
+// unaskedSubresources gives advice on subresources that come with none of the
+// operations that a policy is asked about, and on connections to none.
+func unaskedSubresources(spec *v1.WorkloadPolicySpec) field.ErrorList {
+	var advice field.ErrorList
+	match, path := &spec.Match, field.NewPath("spec", "match")
+	asked := policies.OperationsOf(match)
+	for i, resources := range match.Resources {
+		for j, name := range resources.Subresources {
+			if policies.AskedOn(match, resources.Group, name) {
+				continue
+			}
+			comes, _ := policies.OperationsOn(resources.Group, name)
+			fix := "leave it out"
+			if len(comes) > 0 && name != "" {
+				fix = fmt.Sprintf("write operations: [%s]", listed(comes))
+				if others := slices.ContainsFunc(resources.Subresources, func(other string) bool { return policies.AskedOn(match, resources.Group, other) }); others || len(match.Resources) > 1 {
+					fix = fmt.Sprintf("write operations: [%s]", listed(append(slices.Clone(asked), comes...)))
+				}
+			}
+			what := "the objects themselves are"
+			if name != "" {
+				what = fmt.Sprintf("subresource %s is", name)
+			}
+			advice = append(advice, field.Forbidden(path.Child("resources").Index(i).Child("subresources").Index(j),
+				fmt.Sprintf("%s never judged: %s: %s", what, policies.UnaskedOn(match, resources.Group, name), fix)))
+		}
+	}
+	if slices.Contains(asked, v1.OperationConnect) && !policies.Connects(match) {
+		advice = append(advice, field.Forbidden(path.Child("operations"),
+			"connections come by subresources, of which the policy names none: name them, as in subresources: [exec, attach, portforward, proxy], or leave CONNECT out"))
+	}
+	return advice
+}
+
 func place(read *policies.OperationRead) string {
 	if read.Lib > 0 {
 		return fmt.Sprintf("spec.libs[%d], line %d", read.Lib-1, read.Line)

@@ -42,3 +42,41 @@ func TestOperationsThatAreNeverAskedAbout(t *testing.T) {
 		})
 	}
 }
+
+// A policy on connections that is asked about creations and updates would be off
+// as well.
+func TestSubresourcesThatAreNeverAskedAbout(t *testing.T) {
+	const byDefault = "and the policy is asked about CREATE and UPDATE alone"
+	tests := map[string]struct {
+		match string
+		want  []string
+	}{
+		"exec, by default": {match: `{resources: [{kinds: [Pod], subresources: [exec, attach]}]}`, want: []string{
+			"spec.match.resources[0].subresources[0]: subresource exec is never judged: it comes with CONNECT, " + byDefault + ": write operations: [CONNECT]",
+			"spec.match.resources[0].subresources[1]: subresource attach is never judged: it comes with CONNECT, " + byDefault + ": write operations: [CONNECT]",
+		}},
+		"portforward, beside the pod": {match: `{resources: [{kinds: [Pod], subresources: ["", portforward]}]}`, want: []string{
+			"spec.match.resources[0].subresources[1]: subresource portforward is never judged: it comes with CONNECT, " + byDefault + ": write operations: [CREATE, UPDATE, CONNECT]",
+		}},
+		"exec, by its operation": {match: `{resources: [{kinds: [Pod], subresources: [exec, attach]}], operations: [CONNECT]}`},
+		"logs": {match: `{resources: [{kinds: [Pod], subresources: [log]}]}`, want: []string{
+			"spec.match.resources[0].subresources[0]: subresource log is never judged: it is only read, and the API server asks about no reads: leave it out",
+		}},
+		"connections to no subresource": {match: `{resources: [{kinds: [Pod]}], operations: [CONNECT]}`, want: []string{
+			"spec.match.operations: connections come by subresources, of which the policy names none: name them, as in subresources: [exec, attach, portforward, proxy], or leave CONNECT out",
+		}},
+		"the deletion of a scale": {match: `{resources: [{group: apps, kinds: [Deployment], subresources: [scale]}], operations: [DELETE]}`, want: []string{
+			"spec.match.resources[0].subresources[0]: subresource scale is never judged: it comes with UPDATE, and the policy is asked about DELETE alone: write operations: [UPDATE]",
+		}},
+		"everything": {match: `{resources: [{group: "*", kinds: ["*"], subresources: ["", "*"]}], operations: [CREATE, UPDATE, DELETE, CONNECT]}`},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			request := create(t, policy(`{failurePolicy: Ignore, match: `+tc.match+`, rego: "package a\nviolation contains \"x\" if input.operation == \"NONE\""}`))
+			response := gateOf(t, onlineOptions(t)).Validate(t.Context(), request)
+			if diff := cmp.Diff(tc.want, response.Warnings); diff != "" || !response.Allowed {
+				t.Errorf("allowed: %t, warnings (-want +got):\n%s", response.Allowed, diff)
+			}
+		})
+	}
+}

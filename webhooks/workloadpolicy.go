@@ -78,7 +78,7 @@ func adviseWorkloadPolicy(kinds Kinds) func(ctx context.Context, old, policy *v1
 		// It compiled, or it would not have been admitted.
 		if compiled, err := policies.Compile(policy); err == nil {
 			_, more := unknownReads(&policy.Spec, compiled)
-			advice = slices.Concat(advice, more, unreadParameters(compiled), unaskedOperations(&policy.Spec, compiled), likelyTypos(&policy.Spec, compiled))
+			advice = slices.Concat(advice, more, unreadParameters(compiled), unaskedOperations(&policy.Spec, compiled), unaskedSubresources(&policy.Spec), likelyTypos(&policy.Spec, compiled))
 		}
 		return advice
 	}

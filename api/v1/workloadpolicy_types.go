@@ -191,7 +191,8 @@ type PolicyMatch struct {
 
 	// operations that the policy judges: CREATE, UPDATE, DELETE or CONNECT.
 	// CREATE and UPDATE when left out. With DELETE the rule sees the old object
-	// as the object.
+	// as the object. The subresources exec, attach, portforward and proxy come
+	// with CONNECT alone.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4

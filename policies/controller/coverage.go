@@ -20,6 +20,9 @@ type Coverage struct {
 	// Awaited tells that upstream kinds which the policy judges as well are not
 	// served. They are no lack, and may come.
 	Awaited bool
+	// Unasked tells that the policy names subresources which come with none of the
+	// operations that it judges. They are among the exclusions.
+	Unasked bool
 	// Exclusions are what is never asked about, although the policy matches it.
 	Exclusions []v1.PolicyExclusion
 }

@@ -264,6 +264,9 @@ func (c *collection) add(kind schema.GroupKind, subresources []string) {
 	if len(subresources) == 0 {
 		subresources = []string{""}
 	}
+	if subresources = c.askable(kind, subresources); len(subresources) == 0 {
+		return
+	}
 	own := kind.Group == v1.GroupName
 	if own || kind.Group == wildcard {
 		// With conditions the API server must be asked to evaluate them.
@@ -287,6 +290,25 @@ func (c *collection) add(kind schema.GroupKind, subresources []string) {
 	default:
 		c.addServed(kind, subresources)
 	}
+}
+
+// askable leaves the subresources that come with an operation that the policy
+// judges, and notes the others.
+func (c *collection) askable(kind schema.GroupKind, subresources []string) []string {
+	var asked []string
+	for _, name := range subresources {
+		if policies.AskedOn(&c.policy.Spec.Match, kind.Group, name) {
+			asked = append(asked, name)
+			continue
+		}
+		subject := "objects of kind " + kind.String()
+		if name != "" {
+			subject = "subresource " + name + " of kind " + kind.String()
+		}
+		c.exclude(subject, policies.UnaskedOn(&c.policy.Spec.Match, kind.Group, name))
+		c.coverage.Unasked = true
+	}
+	return asked
 }
 
 // asks reports whether the policy judges an operation.

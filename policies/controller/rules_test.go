@@ -108,6 +108,10 @@ func deleting(spec *v1.WorkloadPolicySpec) {
 	spec.Match.Operations = []v1.PolicyOperation{v1.OperationDelete}
 }
 
+func connecting(spec *v1.WorkloadPolicySpec) {
+	spec.Match.Operations = []v1.PolicyOperation{v1.OperationConnect}
+}
+
 var rulesOptions = RulesOptions{
 	Namespace: "penstock-system", SystemNamespaces: []string{"cni", "kube-system"}, JudgePath: "/judge/", ProbePath: "/probe",
 	Client: func(path string) admissionregistrationv1.WebhookClientConfig {
@@ -232,6 +236,19 @@ func TestRules(t *testing.T) {
 			policies:   []*v1.WorkloadPolicy{matching("a", on("", "Node"), on("authorization.k8s.io", "TokenThing"), on("", "Pod"))},
 			want:       []string{"fail Fail /judge/fail", "  [CREATE UPDATE] [] [v1] [pods]"},
 			exclusions: []string{"resource nodes", "resource tokenthings.authorization.k8s.io"},
+		},
+		"subresources that come with other operations are not asked about": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on("", "Pod", "", "exec", "log"))},
+			want:       []string{"fail Fail /judge/fail", "  [CREATE UPDATE] [] [v1] [pods]"},
+			exclusions: []string{"subresource exec of kind Pod", "subresource log of kind Pod"},
+		},
+		"with their own they are": {
+			policies: []*v1.WorkloadPolicy{matching("a", on("", "Pod", "exec", "attach"), connecting)},
+			want:     []string{"fail Fail /judge/fail", "  [CONNECT] [] [v1] [pods/attach pods/exec]"},
+		},
+		"objects are not connected to": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on(v1.GroupName, v1.TrainingJobKind), on("", "Pod"), connecting)},
+			exclusions: []string{"objects of kind TrainingJob.penstock.dev", "objects of kind Pod"},
 		},
 		"kinds that are not served are waited for": {
 			policies: []*v1.WorkloadPolicy{matching("a", on("example.com", "Widget"))},

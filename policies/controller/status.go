@@ -244,6 +244,9 @@ func enforced(policy *v1.WorkloadPolicy, state policies.PolicyState, coverage Co
 		if absent != "" {
 			condition.Message = "The API server asks about what the policy matches, but for kinds that it does not serve: " + absent + "."
 		}
+		if coverage.Unasked {
+			condition.Message += " Some of the subresources come with none of match.operations, so that it never asks about them; see status.exclusions."
+		}
 	}
 	return condition
 }

@@ -117,6 +117,7 @@ func TestEnforced(t *testing.T) {
 		"by the last rule that compiled":                {state: policies.PolicyState{Generation: 7, Enforced: 6, Err: errors.New("x")}, coverage: Coverage{Generation: 7, Static: true}, want: "True Enforced"},
 		"not for kinds that are not served":             {state: inForce, coverage: Coverage{Generation: 7, Absent: []string{"A.b", "C.d"}}, confirmed: true, want: "False KindsNotServed", wantMessage: "A.b, C.d"},
 		"for those that are":                            {state: inForce, coverage: Coverage{Generation: 7, Dynamic: true, Absent: []string{"A.b"}}, confirmed: true, want: "True Enforced", wantMessage: "but for kinds that it does not serve: A.b"},
+		"for other subresources than some":              {state: inForce, coverage: Coverage{Generation: 7, Dynamic: true, Unasked: true}, confirmed: true, want: "True Enforced", wantMessage: "never asks about them"},
 		"not for what is excluded":                      {state: inForce, coverage: Coverage{Generation: 7}, confirmed: true, want: "False Excluded"},
 		"not while the configuration cannot be written": {state: inForce, coverage: Coverage{Generation: 7, Dynamic: true}, fault: errors.New("no luck"), want: "False ConfigurationFailed", wantMessage: "no luck"},
 	}

@@ -37,22 +37,23 @@ var clusterScoped = func() map[schema.GroupKind]bool {
 // namespace.
 func ClusterScoped(kind schema.GroupKind) bool { return clusterScoped[kind] }
 
-// namespaceKind is the kind whose objects are in the namespace of their own name.
+// namespaceKind is the kind whose objects are in the namespace of their own name,
+// and cluster-scoped.
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
 // settledGroups are the groups of which it is known that all kinds live in
 // namespaces but those that are known not to.
 var settledGroups = []string{v1.GroupName, "", "apps", "batch", "autoscaling", "policy"}
 
-// namespaced reports whether all matched kinds are known to live in namespaces, as
-// a Namespace does in itself.
+// namespaced reports whether all matched kinds are known to live in namespaces.
 func namespaced(match *v1.PolicyMatch) bool {
 	return allKinds(match, func(kind schema.GroupKind) bool {
-		return kind == namespaceKind || slices.Contains(settledGroups, kind.Group) && !clusterScoped[kind]
+		return slices.Contains(settledGroups, kind.Group) && !clusterScoped[kind]
 	})
 }
 
-// unnamespaced reports whether all matched kinds are known not to.
+// unnamespaced reports whether all matched kinds are known not to. A Namespace may
+// be named as either: by its name, and as what is in the namespace that it is.
 func unnamespaced(match *v1.PolicyMatch) bool {
 	return allKinds(match, func(kind schema.GroupKind) bool { return clusterScoped[kind] && kind != namespaceKind })
 }
