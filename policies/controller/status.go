@@ -240,13 +240,19 @@ func enforced(policy *v1.WorkloadPolicy, state policies.PolicyState, coverage Co
 		condition.Message = "No probe has come through the webhook configuration yet."
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.WorkloadPolicyEnforcedReason
-		condition.Message = "The API server asks about what the policy matches."
-		if absent != "" {
-			condition.Message = "The API server asks about what the policy matches, but for kinds that it does not serve: " + absent + "."
-		}
-		if coverage.Unasked {
-			condition.Message += " Some of the subresources come with none of match.operations, so that it never asks about them; see status.exclusions."
-		}
+		condition.Message = askedAbout(coverage)
 	}
 	return condition
+}
+
+// askedAbout says what the API server asks an enforced policy about, and what not.
+func askedAbout(coverage Coverage) string {
+	text := "The API server asks about what the policy matches."
+	if len(coverage.Absent) > 0 {
+		text = "The API server asks about what the policy matches, but for kinds that it does not serve: " + strings.Join(coverage.Absent, ", ") + "."
+	}
+	if coverage.Unasked {
+		text += " Some of the subresources come with none of match.operations, so that it never asks about them; see status.exclusions."
+	}
+	return text
 }
