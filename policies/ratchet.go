@@ -17,7 +17,8 @@ import (
 // as if somebody unknown created it. What a rule finds of who writes, or of the
 // change, is no fault of the stored object.
 //
-// A finding is tolerated if the old object has one at the same field and
+// A finding is tolerated if the old object has one at the same field, where roles
+// and worker groups are told by their names (see placeOf), and
 //   - with the same message, and the field's subtree is unchanged (without a
 //     field: the whole spec), or
 //   - the field lies in spec and the whole spec is unchanged.
@@ -76,22 +77,61 @@ type change struct {
 }
 
 func (c *change) tolerates(now, old finding) bool {
-	if now.field != old.field || now.warn != old.warn {
+	if now.warn != old.warn || placeOf(now.field, c.object) != placeOf(old.field, c.oldObject) {
 		return false
 	}
 	if now.message == old.message {
 		if now.field == "" || c.stray(now.field) != "" {
 			return c.specUnchanged()
 		}
-		return c.unchanged(now.field) && sameValue(now.details, old.details)
+		return c.unchanged(now.field, old.field) && sameValue(now.details, old.details)
 	}
 	inSpec := now.field == "spec" || strings.HasPrefix(now.field, "spec.")
 	return inSpec && c.specUnchanged()
 }
 
-// unchanged reports whether the subtree at a field is the same, absence included.
-func (c *change) unchanged(path string) bool {
-	return sameValue(valueAt(c.object, path), valueAt(c.oldObject, path))
+// roles is the list whose items are told by their names, as server-side apply
+// tells them: adding a role moves others to other places, and changes none.
+const roles = "spec.roles"
+
+// placeOf gives a field path of an object for comparing only: spec.roles[1].replicas
+// is spec.roles["Worker"].replicas, where the names tell the roles apart. Other paths
+// stay as they are.
+func placeOf(path string, object ast.Value) string {
+	rest, inRoles := strings.CutPrefix(path, roles+"[")
+	index, rest, closed := strings.Cut(rest, "]")
+	if !inRoles || !closed {
+		return path
+	}
+	name, list := nameOf(valueAt(object, roles+"["+index+"]")), valueAt(object, roles)
+	items, isList := list.(*ast.Array)
+	if name == nil || !isList {
+		return path
+	}
+	alike := 0
+	items.Foreach(func(item *ast.Term) {
+		if sameValue(nameOf(item.Value), name) {
+			alike++
+		}
+	})
+	if alike != 1 {
+		return path
+	}
+	return roles + "[" + name.String() + "]" + rest
+}
+
+// nameOf is the name of an item, nil if it has none.
+func nameOf(item ast.Value) ast.Value {
+	if name, is := valueAt(item, "name").(ast.String); is {
+		return name
+	}
+	return nil
+}
+
+// unchanged reports whether the subtree at a field is the same as it was at its
+// place before, absence included.
+func (c *change) unchanged(path, before string) bool {
+	return sameValue(valueAt(c.object, path), valueAt(c.oldObject, before))
 }
 
 // specUnchanged compares spec, and in kinds that have none (ConfigMap, Role)

@@ -61,6 +61,27 @@ violation contains {"msg": "no backoff limit", "field": "spec.runPolicy.backoffL
 		"an equal number in another spelling is unchanged": {
 			perRole, `{"spec":{"roles":[{"replicas":9}]}}`, `{"spec":{"roles":[{"replicas":9.0}]}}`, false,
 		},
+		"a role is added before the one with the fault": {
+			perRole, `{"spec":{"roles":[{"name":"Worker","replicas":9}]}}`, `{"spec":{"roles":[{"name":"Master","replicas":1},{"name":"Worker","replicas":9}]}}`, false,
+		},
+		"a role before the one with the fault is removed": {
+			perRole, `{"spec":{"roles":[{"name":"Master","replicas":1},{"name":"Worker","replicas":9}]}}`, `{"spec":{"roles":[{"name":"Worker","replicas":9}]}}`, false,
+		},
+		"roles in another order": {
+			perRole, `{"spec":{"roles":[{"name":"Master","replicas":9},{"name":"Worker","replicas":7}]}}`, `{"spec":{"roles":[{"name":"Worker","replicas":7},{"name":"Master","replicas":9}]}}`, false,
+		},
+		"a role with the same fault is added before": {
+			perRole, `{"spec":{"roles":[{"name":"Worker","replicas":9}]}}`, `{"spec":{"roles":[{"name":"Master","replicas":9},{"name":"Worker","replicas":9}]}}`, true,
+		},
+		"another role takes the place and the fault": {
+			perRole, `{"spec":{"roles":[{"name":"Worker","replicas":9}]}}`, `{"spec":{"roles":[{"name":"Master","replicas":9}]}}`, true,
+		},
+		"a role is added, and the fault grows": {
+			perRole, `{"spec":{"roles":[{"name":"Worker","replicas":9}]}}`, `{"spec":{"roles":[{"name":"Master","replicas":1},{"name":"Worker","replicas":10}]}}`, true,
+		},
+		"names that tell nothing apart": {
+			perRole, `{"spec":{"roles":[{"name":"Worker","replicas":9}]}}`, `{"spec":{"roles":[{"name":"Worker","replicas":1},{"name":"Worker","replicas":9}]}}`, true,
+		},
 		"a total grows at another role": {
 			total, `{"spec":{"roles":[{"replicas":3},{"replicas":3}]}}`, `{"spec":{"roles":[{"replicas":3},{"replicas":4}]}}`, true,
 		},
