@@ -54,6 +54,8 @@ type InventoryNeed struct {
 // inventoryState is the objects at one moment. It never changes.
 type inventoryState struct {
 	kinds map[schema.GroupVersionKind]*kindState
+	// lacks say why there is nothing of a kind, where that is known.
+	lacks map[schema.GroupVersionKind]string
 }
 
 // kindState is the objects of one kind. It never changes.
@@ -220,9 +222,28 @@ func (i *Inventory) Synced(kind schema.GroupVersionKind) {
 func (i *Inventory) Forget(kind schema.GroupVersionKind) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	kinds := maps.Clone(i.state.Load().kinds)
+	state := i.state.Load()
+	kinds := maps.Clone(state.kinds)
 	delete(kinds, kind)
-	i.state.Store(&inventoryState{kinds: kinds})
+	i.state.Store(&inventoryState{kinds: kinds, lacks: state.lacks})
+}
+
+// Lack says why there is nothing of a kind, with what to do about it, for the
+// errors of policies that read it; empty that it is not known. It holds until
+// something of the kind is set.
+func (i *Inventory) Lack(kind schema.GroupVersionKind, why string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	state := i.state.Load()
+	if state.lacks[kind] == why {
+		return
+	}
+	lacks := map[schema.GroupVersionKind]string{}
+	maps.Copy(lacks, state.lacks)
+	if lacks[kind] = why; why == "" {
+		delete(lacks, kind)
+	}
+	i.state.Store(&inventoryState{kinds: state.kinds, lacks: lacks})
 }
 
 // Count returns the number of objects of a kind.
@@ -263,14 +284,19 @@ func (i *Inventory) next(kind schema.GroupVersionKind) *kindState {
 }
 
 func (i *Inventory) publish(next *kindState) {
-	kinds := maps.Clone(i.state.Load().kinds)
+	state := i.state.Load()
+	kinds, lacks := maps.Clone(state.kinds), state.lacks
 	if kinds == nil {
 		kinds = map[schema.GroupVersionKind]*kindState{}
+	}
+	if lacks[next.kind] != "" {
+		lacks = maps.Clone(lacks)
+		delete(lacks, next.kind)
 	}
 	i.changes++
 	next.version = i.changes
 	kinds[next.kind] = next
-	i.state.Store(&inventoryState{kinds: kinds})
+	i.state.Store(&inventoryState{kinds: kinds, lacks: lacks})
 }
 
 // convert makes the Rego value of an object.

@@ -105,12 +105,17 @@ func TestInventoryFollowsTheCluster(t *testing.T) {
 	engine := engineWith(t, policies.Options{}, policy("p", rego, reading(podKind)))
 	inventory := engine.Inventory()
 	notSynced := []string{"Inventory: the objects of kind Pod (v1) that it reads are not synced yet"}
+	notServed := []string{"Inventory: there are no objects of kind Pod (v1) for it to read: it is not served"}
 	steps := []struct {
 		change func()
 		want   []string
 		count  int
 	}{
 		{func() {}, notSynced, 0},
+		{func() { inventory.Lack(podKind, "it is not served") }, notServed, 0},
+		{func() { mustSet(t, inventory, nodeKind, inventoryObject("", "a", `{}`)) }, notServed, 0},
+		{func() { inventory.Lack(podKind, "") }, notSynced, 0},
+		{func() { inventory.Lack(podKind, "it is not served") }, notServed, 0},
 		{func() { mustSet(t, inventory, podKind, inventoryObject("x", "a", `{"big":true}`)) }, notSynced, 1},
 		{func() { inventory.Synced(podKind) }, []string{"x/a"}, 1},
 		{func() { mustSet(t, inventory, podKind, inventoryObject("y", "b", `{"big":true}`)) }, []string{"x/a", "y/b"}, 2},

@@ -273,6 +273,9 @@ func (j *judgement) takeInventory(t *trial) *lack {
 		return nil
 	}
 	apiVersion, kind := missing.ToAPIVersionAndKind()
+	if why := j.inventory.lacks[missing]; why != "" {
+		return &lack{MissingInventory, fmt.Errorf("there are no objects of kind %s (%s) for it to read: %s", kind, apiVersion, why)}
+	}
 	return &lack{MissingInventory, fmt.Errorf("the objects of kind %s (%s) that it reads are not synced yet", kind, apiVersion)}
 }
 

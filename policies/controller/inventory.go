@@ -67,6 +67,9 @@ type inventoryState struct {
 	message string
 }
 
+// notServed says why there is nothing of a kind that is not served.
+const notServed = "the API server does not serve it; install what defines it, or take the kind out of spec.inventory and the rule"
+
 // settled reports whether waiting for the kind will bring no more by itself.
 func (s inventoryState) settled() bool { return s.synced || s.reason != "" }
 
@@ -197,6 +200,11 @@ func (i *Inventory) failed(ctx context.Context, w *inventoryWatch, err error) {
 	}
 	if gone {
 		i.engine.Inventory().Forget(w.kind)
+		why := state.message
+		if state.reason == v1.WorkloadPolicyKindNotServedReason {
+			why = notServed
+		}
+		i.engine.Inventory().Lack(w.kind, why)
 	} else {
 		state.synced = w.state.synced
 	}

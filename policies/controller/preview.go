@@ -8,7 +8,9 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -123,6 +125,7 @@ func (r *previewRun) judgeAll(ctx context.Context, old, policy *v1.WorkloadPolic
 		return
 	}
 	r.tally.unseen = unseen
+	r.lacks(&policy.Spec)
 	judged := len(kinds)
 	if r.before != nil && judgesStored(&old.Spec) {
 		// What is not known of these is known of no kind of the policy.
@@ -146,6 +149,21 @@ func (r *previewRun) judgeAll(ctx context.Context, old, policy *v1.WorkloadPolic
 	}
 	for _, one := range pages {
 		r.judgePages(ctx, one)
+	}
+}
+
+// lacks notes which kinds of the inventory are not served: nobody looked for those
+// that no policy in force reads.
+func (r *previewRun) lacks(spec *v1.WorkloadPolicySpec) {
+	for _, named := range spec.Inventory {
+		kind := schema.FromAPIVersionAndKind(named.APIVersion, named.Kind)
+		_, err := r.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		switch {
+		case meta.IsNoMatchError(err):
+			r.Engine.Inventory().Lack(kind, notServed)
+		case err == nil:
+			r.Engine.Inventory().Lack(kind, "")
+		}
 	}
 }
 

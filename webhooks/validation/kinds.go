@@ -44,14 +44,15 @@ func AdviseKinds(policy *v1.WorkloadPolicy, served ServedKinds) field.ErrorList 
 	for i, resources := range policy.Spec.Match.Resources {
 		at := path.Child("match", "resources").Index(i)
 		for j, kind := range resources.Kinds {
-			advice = append(advice, served.adviseKind(schema.GroupKind{Group: resources.Group, Kind: kind}, at.Child("kinds").Index(j))...)
+			advice = append(advice, served.adviseKind(schema.GroupKind{Group: resources.Group, Kind: kind}, at.Child("kinds").Index(j), "nothing is judged of it until it is installed")...)
 		}
 		advice = append(advice, served.adviseSubresources(resources, at.Child("subresources"))...)
 	}
 	for i, kind := range policy.Spec.Inventory {
 		// An apiVersion that does not parse is refused for that.
 		if version, err := schema.ParseGroupVersion(kind.APIVersion); err == nil {
-			advice = append(advice, served.adviseKind(version.WithKind(kind.Kind).GroupKind(), path.Child("inventory").Index(i).Child("kind"))...)
+			advice = append(advice, served.adviseKind(version.WithKind(kind.Kind).GroupKind(), path.Child("inventory").Index(i).Child("kind"),
+				"the rule is not evaluated, and the failurePolicy answers, until it is installed: install what defines it, or take it out of the inventory and the rule")...)
 		}
 	}
 	return advice
@@ -74,7 +75,9 @@ func (s ServedKinds) Misspelt(kind schema.GroupKind) string {
 	}
 }
 
-func (s ServedKinds) adviseKind(kind schema.GroupKind, path *field.Path) field.ErrorList {
+// adviseKind is AdviseKinds of one kind; until says what it means that it is not
+// served.
+func (s ServedKinds) adviseKind(kind schema.GroupKind, path *field.Path, until string) field.ErrorList {
 	if kind.Kind == anyName || kind.Group == v1.GroupName || s.has(kind) {
 		return nil
 	}
@@ -87,7 +90,7 @@ func (s ServedKinds) adviseKind(kind schema.GroupKind, path *field.Path) field.E
 	case !s.All && !certain:
 		return nil
 	default:
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("%s is not served: nothing is judged of it until it is installed", inWords(kind)))}
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("%s is not served: %s", inWords(kind), until))}
 	}
 }
 

@@ -86,6 +86,12 @@ func TestAdviseKinds(t *testing.T) {
 			online: []string{"spec.match.resources[0].subresources[0]: Forbidden: ConfigMap has no subresource status: it has none"},
 		},
 		"subresources that are not known": {spec: on("", "Node", "status")},
+		"an inventory of what may come": {
+			spec: v1.WorkloadPolicySpec{Inventory: []v1.InventoryKind{{APIVersion: "example.com/v1", Kind: "Quota"}}},
+			online: []string{"spec.inventory[0].kind: Forbidden: Quota.example.com is not served: the rule is not evaluated, and the failurePolicy answers, " +
+				"until it is installed: install what defines it, or take it out of the inventory and the rule"},
+			offline: []string{},
+		},
 		"an inventory": {
 			spec:   v1.WorkloadPolicySpec{Inventory: []v1.InventoryKind{{APIVersion: "v1", Kind: "node"}}},
 			online: []string{"spec.inventory[0].kind: Forbidden: node of the core group is not served, and names are taken as they are spelt: write Node"},
