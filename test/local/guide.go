@@ -20,6 +20,7 @@ Penstock is up after {{.Seconds}} s and stays up until Ctrl-C. In another termin
     kubectl get tj resnet -o yaml                                  # stored as v1, every default spelled out
     kubectl get trainingjobs.v1alpha1.penstock.dev resnet -o yaml  # and read back in the version it was written in
     kubectl scale tj llama --replicas=3                            # more workers; 9 of them are refused
+    kubectl apply -f {{.Samples}}/ray.v1alpha1.yaml                  # a Ray cluster in KubeRay's shape: kubectl get raycluster
 
 Change a policy, here maxPerPod to 2, and it holds for the next request:
 
