@@ -188,6 +188,7 @@ func (g *Gate) logged(request *admissionv1.AdmissionRequest, decide func() Decis
 
 // Decide is Validate for callers that want to know more than a response says.
 func (g *Gate) Decide(ctx context.Context, request *admissionv1.AdmissionRequest) Decision {
+	request = named(request)
 	if err := incomplete(request); err != nil {
 		return Decision{Response: badRequest(request, err)}
 	}

@@ -39,7 +39,7 @@ func (g *Gate) DecideFor(ctx context.Context, request *admissionv1.AdmissionRequ
 	if unchanged(request) {
 		return Decision{Response: allowed(request)}
 	}
-	request, err := g.onWorkload(ctx, request)
+	request, err := g.onWorkload(ctx, named(request))
 	if err != nil {
 		return g.undecided(request, entry, err)
 	}
@@ -55,13 +55,28 @@ func (g *Gate) DecideFor(ctx context.Context, request *admissionv1.AdmissionRequ
 	return decide(request, nil, judgements...)
 }
 
+// named gives a request the name of its object where that is left out, as in the
+// deletion of a collection: exceptions and messages go by it.
+func named(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionRequest {
+	if request.Name != "" || request.Operation != admissionv1.Delete {
+		return request
+	}
+	var old metav1.PartialObjectMetadata
+	if err := json.Unmarshal(request.OldObject.Raw, &old); err != nil || old.Name == "" {
+		return request // What is wrong with it is said where it is judged.
+	}
+	known := *request
+	known.Name = old.Name
+	return &known
+}
+
 // decideOwn judges Penstock's own kinds by the policies that have match
 // conditions. All others are asked where the kind's invariants are checked.
 func (g *Gate) decideOwn(ctx context.Context, request *admissionv1.AdmissionRequest, entry policies.Entry) Decision {
 	if entry != "" && !entry.Conditional() {
 		return Decision{Response: allowed(request)}
 	}
-	request, err := g.onParent(ctx, request)
+	request, err := g.onParent(ctx, named(request))
 	if err != nil {
 		// The invariants refuse it.
 		return Decision{Response: allowed(request)}

@@ -3,6 +3,7 @@ package webhooks_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -267,5 +268,27 @@ func TestPoliciesThatBarPods(t *testing.T) {
 				t.Errorf("system namespaces are named, got %v", got)
 			}
 		})
+	}
+}
+
+// The deletion of a collection comes without names, one request for each object.
+func TestDeletionsOfCollectionsAreNamed(t *testing.T) {
+	request := func(name string) *admissionv1.AdmissionRequest {
+		return &admissionv1.AdmissionRequest{
+			UID: "1", Operation: admissionv1.Delete, Namespace: "team", Kind: metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+			Resource:  metav1.GroupVersionResource{Version: "v1", Resource: "configmaps"},
+			OldObject: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `","namespace":"team"}}`)},
+		}
+	}
+	gate := judging(t, nil, policyOn("kept", "", "ConfigMap", `input.object.metadata.name; msg := "is kept"; field := "metadata.name"`,
+		operations(v1.OperationDelete), func(spec *v1.WorkloadPolicySpec) {
+			spec.Exceptions = []v1.PolicyException{{Namespaces: []string{"team"}, Names: []string{"old"}, Until: metav1.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), Reason: "r"}}
+		}))
+	response := gate.Judge(t.Context(), request("a"), policies.EntryFail)
+	if response.Allowed || !strings.HasPrefix(response.Result.Message, `ConfigMap "a" is invalid: `) || response.Result.Details.Name != "a" {
+		t.Errorf("the answer does not name the object: %+v", response.Result)
+	}
+	if response := gate.Judge(t.Context(), request("old"), policies.EntryFail); !response.Allowed {
+		t.Errorf("the exception of the name does not count: %+v", response.Result)
 	}
 }

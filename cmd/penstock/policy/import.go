@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -152,7 +153,22 @@ func (i *importer) constraint(raw []byte) (*penstockv1.WorkloadPolicy, error) {
 	if len(policy.Spec.MatchConditions) > 0 {
 		i.warn("policy %s: scope, namespaces and name became matchConditions, which the API server evaluates before it asks", policy.Name)
 	}
+	if at := sparesUpdates.FindString(t.rego + strings.Join(t.libs, "\n")); at != "" && byUpdatesAlone(&policy.Spec.Match) {
+		i.warn("policy %s: the rule says nothing of updates (%s), by which alone ephemeral containers and resizes come: what it refuses then passes, as it does in Gatekeeper; "+
+			"leave that out of the rule to judge them, which lets updates leave faults that were there before", policy.Name, at)
+	}
 	return policy, nil
+}
+
+// sparesUpdates is how rules leave updates alone.
+var sparesUpdates = regexp.MustCompile(`not\s+[\w.]*is_update\([^)]*\)|\.operation\s*==\s*"CREATE"|\.operation\s*!=\s*"UPDATE"`)
+
+// byUpdatesAlone reports whether a policy names subresources that nothing but
+// updates are made of.
+func byUpdatesAlone(match *penstockv1.PolicyMatch) bool {
+	return slices.ContainsFunc(match.Resources, func(one penstockv1.PolicyResources) bool {
+		return slices.Contains(one.Subresources, "ephemeralcontainers")
+	})
 }
 
 // inventory are the kinds that a policy of a template reads: of those that the

@@ -149,3 +149,23 @@ func TestImport(t *testing.T) {
 		})
 	}
 }
+
+// Ephemeral containers come by updates: a rule that leaves these alone lets any in,
+// whatever subresources the policy names.
+func TestImportSaysThatUpdatesAreSpared(t *testing.T) {
+	for body, told := range map[string]string{
+		`not is_update(input.review)`:              "not is_update(input.review)",
+		`not data.lib.u.is_update(input.review)`:   "not data.lib.u.is_update(input.review)",
+		`input.review.operation == "CREATE"`:       `.operation == "CREATE"`,
+		`input.review.object.metadata.name == "a"`: "",
+	} {
+		template := strings.Replace(ownerTemplate, `not label(input.review.object, input.parameters.label)`, body, 1)
+		for kind, pods := range map[string]bool{"Pod": true, "Service": false} {
+			imported := policy.Import([]policy.Document{document(t, template), document(t, ownerConstraint(`{match: {kinds: [{apiGroups: [""], kinds: [`+kind+`]}]}}`))}, penstockv1.FailurePolicyIgnore)
+			said := strings.Join(imported.Warnings, "\n")
+			if want := pods && told != ""; strings.Contains(said, "says nothing of updates ("+told+")") != want || strings.Contains(said, "of updates") != want {
+				t.Errorf("%s of a %s: warnings %q", body, kind, imported.Warnings)
+			}
+		}
+	}
+}
