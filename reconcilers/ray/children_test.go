@@ -12,6 +12,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	schedulingv1beta1ac "k8s.io/client-go/applyconfigurations/scheduling/v1beta1"
 
@@ -112,6 +113,20 @@ func TestRenamedHeadService(t *testing.T) {
 	s.others = []plan.Object{old}
 	if result := s.plan(); !slices.ContainsFunc(result.Delete, func(d plan.Deletion) bool { return d.Child == plan.Object(old) }) {
 		t.Error("the old service outlives the workers that know it")
+	}
+}
+
+// TestGivenServiceIsAsItIsRead: what is applied is what the API server makes of
+// it, or it would be applied at every pass.
+func TestGivenServiceIsAsItIsRead(t *testing.T) {
+	cluster := fixtures.RayCluster("a", func(cluster *v1.RayCluster) {
+		cluster.Spec.Head = &v1.RayHead{Service: &v1.ServiceTemplate{Spec: &corev1.ServiceSpec{Ports: []corev1.ServicePort{
+			{Name: "dashboard", Port: 8265}, {Name: "other", Port: 1, TargetPort: intstr.FromString("x")},
+		}}}}
+	})
+	ports := applied(Plan(cluster, plan.Observed{}, fixtures.Start))["a-head-svc"].Spec.Ports
+	if ports[0].TargetPort != nil || ports[1].TargetPort == nil || ports[1].TargetPort.StrVal != "x" {
+		t.Errorf("target ports %v and %v", ports[0].TargetPort, ports[1].TargetPort)
 	}
 }
 

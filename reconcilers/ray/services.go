@@ -204,6 +204,11 @@ func givenSpec(given *corev1.ServiceSpec) *corev1ac.ServiceSpecApplyConfiguratio
 		return corev1ac.ServiceSpec()
 	}
 	for i := range spec.Ports {
+		if target := spec.Ports[i].TargetPort; target != nil && *target == (intstr.IntOrString{}) {
+			// Text has a 0 where none is given, and the API server puts the port's own
+			// number there.
+			spec.Ports[i].TargetPort = nil
+		}
 		if spec.Ports[i].Protocol == nil {
 			// It is part of the key that a port goes by.
 			spec.Ports[i].WithProtocol(corev1.ProtocolTCP)

@@ -208,7 +208,7 @@ var _ = Describe("a policy on any kind", Serial, func() {
 			"apps, kinds: [deployments]":            "kinds[0]: deployments.apps is not served, and names are taken as they are spelt: write Deployment",
 			"apps, kinds: [DeploymentList]":         "kinds[0]: DeploymentList.apps is not served, and names are taken as they are spelt: write Deployment",
 			"'', kinds: [Deployment]":               "kinds[0]: Deployment of the core group is not served; Deployment is in group apps",
-			"example.com, kinds: [Widget]":          "kinds[0]: Widget.example.com is not served: nothing is judged of it until it is installed",
+			"example.org, kinds: [Sprocket]":        "kinds[0]: Sprocket.example.org is not served: nothing is judged of it until it is installed",
 			"'', kinds: [Pod], subresources: [rsz]": "subresources[0]: Pod has no subresource rsz",
 		} {
 			out := mustKubectl(ctx, anyPolicy("other", "[{group: "+kind+"}]", onlyLabelled), "create", "--dry-run=server", "-f", "-")
