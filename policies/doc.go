@@ -11,7 +11,9 @@
 //
 //   - policy.go, modules.go, rule.go, ruletable.go, match.go, pattern.go, parameters.go,
 //     exceptions.go: what a WorkloadPolicy is compiled to; reads.go, what its rule
-//     looks at, objectreads.go, of the object; inputreads.go, datareads.go, what it reads by name, and would if it were there;
+//     looks at, objectreads.go, of the object; inputreads.go, datareads.go, what it
+//     reads by name, and would if it were there; valueflow.go, valuepaths.go, how
+//     that is followed through variables, functions and rules;
 //     operationreads.go, which operations it looks for;
 //     capabilities.go, what it may call; compileerror.go, what is wrong with it;
 //   - engine.go, snapshot.go, index.go: the policies in force;
