@@ -122,14 +122,15 @@ func NewGate(options GateOptions) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	workloadPolicies, err := newWorkloadPolicies(len(options.SystemNamespaces) == 0)
+	systemUnnamed := len(options.SystemNamespaces) == 0
+	workloadPolicies, err := newWorkloadPolicies(systemUnnamed)
 	if err != nil {
 		return nil, err
 	}
 	if options.Authors != nil {
 		workloadPolicies.permit = options.Authors.Faults
 	}
-	workloadPolicies.advise = adviseWorkloadPolicy(options.Kinds)
+	workloadPolicies.advise = adviseWorkloadPolicy(options.Kinds, systemUnnamed)
 	if options.Preview != nil {
 		workloadPolicies.warn = options.Preview.Warnings
 	}

@@ -230,47 +230,6 @@ func TestJudgeUpstreamKinds(t *testing.T) {
 	}
 }
 
-// A policy that every pod of the cluster's start would wait for is refused,
-// unless the operator has said what that start needs.
-func TestPoliciesThatBarPods(t *testing.T) {
-	const rego = `rego: "package a\nviolation contains {\"msg\": \"a\"} if false"`
-	tests := map[string]struct {
-		spec string
-		want bool
-	}{
-		"all pods":                 {spec: `{match: {resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
-		"all kinds":                {spec: `{match: {resources: [{group: "*", kinds: ["*"]}]}, ` + rego + `}`, want: true},
-		"itself among others":      {spec: `{match: {resources: [{kinds: [Pod], subresources: ["", exec]}]}, ` + rego + `}`, want: true},
-		"a subresource":            {spec: `{match: {resources: [{kinds: [Pod], subresources: [exec]}]}, ` + rego + `}`},
-		"deletions":                {spec: `{match: {resources: [{kinds: [Pod]}], operations: [DELETE]}, ` + rego + `}`},
-		"open when it fails":       {spec: `{failurePolicy: Ignore, match: {resources: [{kinds: [Pod]}]}, ` + rego + `}`},
-		"under a condition":        {spec: `{matchConditions: [{name: a, expression: "true"}], match: {resources: [{kinds: [Pod]}]}, ` + rego + `}`},
-		"where a label is":         {spec: `{match: {namespaceSelector: {matchLabels: {gpus: "yes"}}, resources: [{kinds: [Pod]}]}, ` + rego + `}`},
-		"where a label has to be":  {spec: `{match: {namespaceSelector: {matchExpressions: [{key: gpus, operator: Exists}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`},
-		"in namespaces by name":    {spec: `{match: {namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: In, values: [team]}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`},
-		"all namespaces but some":  {spec: `{match: {namespaceSelector: {matchExpressions: [{key: kubernetes.io/metadata.name, operator: NotIn, values: [cni]}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`},
-		"where no label is":        {spec: `{match: {namespaceSelector: {matchExpressions: [{key: exempt, operator: DoesNotExist}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
-		"where a label is another": {spec: `{match: {namespaceSelector: {matchExpressions: [{key: tier, operator: NotIn, values: [system]}]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
-		"wherever":                 {spec: `{match: {namespaceSelector: {}, resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
-		"but for excluded ones":    {spec: `{match: {exclude: {namespaces: [cni]}, resources: [{kinds: [Pod]}]}, ` + rego + `}`, want: true},
-		"a Pod of somebody else's": {spec: `{match: {resources: [{group: example.com, kinds: [Pod]}]}, ` + rego + `}`},
-	}
-	unnamed, named := onlineOptions(t), onlineOptions(t)
-	named.SystemNamespaces = []string{"cni"}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			request := create(t, policy(tc.spec))
-			got := causesOf(gateOf(t, unnamed).Validate(t.Context(), request))
-			if refused := len(got) > 0; refused != tc.want || refused && !strings.HasPrefix(got[0], "spec.matchConditions: Required value") {
-				t.Errorf("got %v", got)
-			}
-			if got := causesOf(gateOf(t, named).Validate(t.Context(), request)); len(got) > 0 {
-				t.Errorf("system namespaces are named, got %v", got)
-			}
-		})
-	}
-}
-
 // The deletion of a collection comes without names, one request for each object.
 func TestDeletionsOfCollectionsAreNamed(t *testing.T) {
 	request := func(name string) *admissionv1.AdmissionRequest {

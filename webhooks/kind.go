@@ -30,7 +30,7 @@ type typed[T any] struct {
 	// inherit takes over from the stored object what an update leaves to somebody
 	// else; nil for nothing.
 	inherit  func(old, object *T)
-	validate func(old, object *T) field.ErrorList
+	validate func(ctx context.Context, old, object *T) field.ErrorList
 	// warn gives the lines that tell the author what an object that is admitted
 	// means; nil for none.
 	warn func(ctx context.Context, author authenticationv1.UserInfo, old, object *T) []string
@@ -43,6 +43,12 @@ type typed[T any] struct {
 	policies bool
 	// nulls says that a null in the spec means something.
 	nulls bool
+}
+
+// pure makes the invariants of a kind that are a matter of a moment what a typed
+// kind asks.
+func pure[T any](validate func(old, object *T) field.ErrorList) func(context.Context, *T, *T) field.ErrorList {
+	return func(_ context.Context, old, object *T) field.ErrorList { return validate(old, object) }
 }
 
 // newSchemas gives the schemas of v1 and of the other versions of a kind.
@@ -284,7 +290,7 @@ func (k *typed[T]) errors(ctx context.Context, oldRaw, raw []byte, schemaApplied
 	if old != nil {
 		k.defaults(old)
 	}
-	invariants := k.validate(old, object)
+	invariants := k.validate(ctx, old, object)
 	return append(unsaidBy(invariants, validation.WithoutExcuse(errs)), invariants...), nil
 }
 

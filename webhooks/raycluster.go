@@ -27,7 +27,7 @@ func newRayClusters() (*typed[v1.RayCluster], error) {
 		spokes:    spokes,
 		defaults:  defaulting.DefaultRayCluster,
 		inherit:   defaulting.InheritRayCluster,
-		validate:  validation.ValidateRayCluster,
+		validate:  pure(validation.ValidateRayCluster),
 		advise: func(_ context.Context, old, cluster *v1.RayCluster) field.ErrorList {
 			return validation.AdviseRayCluster(old, cluster)
 		},

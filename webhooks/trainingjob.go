@@ -33,7 +33,7 @@ func newTrainingJobs() (*typed[v1.TrainingJob], error) {
 		schema:    schema,
 		spokes:    spokes,
 		defaults:  defaulting.DefaultTrainingJob,
-		validate:  validation.ValidateTrainingJob,
+		validate:  pure(validation.ValidateTrainingJob),
 		advise: func(_ context.Context, old, job *v1.TrainingJob) field.ErrorList {
 			return validation.AdviseTrainingJob(old, job)
 		},

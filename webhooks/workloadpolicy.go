@@ -5,9 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -33,10 +30,11 @@ func newWorkloadPolicies(systemUnnamed bool) (*typed[v1.WorkloadPolicy], error) 
 		schema:    schema,
 		spokes:    spokes,
 		defaults:  defaulting.DefaultWorkloadPolicy,
-		validate: func(_, policy *v1.WorkloadPolicy) field.ErrorList {
+		validate: func(ctx context.Context, _, policy *v1.WorkloadPolicy) field.ErrorList {
 			errs := validateWorkloadPolicy(policy)
 			if systemUnnamed {
-				errs = append(errs, barsPods(policy)...)
+				refused, _ := barsPods(ctx, &policy.Spec)
+				errs = append(errs, refused...)
 			}
 			return errs
 		},
@@ -69,11 +67,15 @@ func validateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 }
 
 // adviseWorkloadPolicy gives what gives advice on a policy; kinds may be nil.
-func adviseWorkloadPolicy(kinds Kinds) func(ctx context.Context, old, policy *v1.WorkloadPolicy) field.ErrorList {
+func adviseWorkloadPolicy(kinds Kinds, systemUnnamed bool) func(ctx context.Context, old, policy *v1.WorkloadPolicy) field.ErrorList {
 	return func(ctx context.Context, _, policy *v1.WorkloadPolicy) field.ErrorList {
 		var advice field.ErrorList
 		if kinds != nil {
 			advice = kinds.Advice(ctx, policy)
+		}
+		if systemUnnamed {
+			_, more := barsPods(ctx, &policy.Spec)
+			advice = append(advice, more...)
 		}
 		// It compiled, or it would not have been admitted.
 		if compiled, err := policies.Compile(policy); err == nil {
@@ -82,49 +84,6 @@ func adviseWorkloadPolicy(kinds Kinds) func(ctx context.Context, old, policy *v1
 		}
 		return advice
 	}
-}
-
-// barsPods refuses a policy that every pod would have to wait for: should no
-// Penstock answer, neither would the network, DNS or storage of the cluster
-// start, on which Penstock may depend.
-func barsPods(policy *v1.WorkloadPolicy) field.ErrorList {
-	spec := &policy.Spec
-	if spec.FailurePolicy == v1.FailurePolicyIgnore || len(spec.MatchConditions) > 0 || !creates(&spec.Match) || sparesSystem(spec) {
-		return nil
-	}
-	for _, resources := range spec.Match.Resources {
-		itself := len(resources.Subresources) == 0 || slices.Contains(resources.Subresources, "")
-		core := resources.Group == "" || resources.Group == "*"
-		if itself && core && (slices.Contains(resources.Kinds, "Pod") || slices.Contains(resources.Kinds, "*")) {
-			return field.ErrorList{field.Required(field.NewPath("spec", "matchConditions"),
-				"a policy on pods that fails closed needs a condition that leaves the pods of the cluster's own start alone, such as one on the resources they ask for: "+
-					"add one, select the namespaces of workloads by a label they have (match.namespaceSelector), set failurePolicy to Ignore, "+
-					"or have the operator name the system namespaces (--system-namespaces)")}
-		}
-	}
-	return nil
-}
-
-// sparesSystem reports whether the policy selects namespaces in such a way that
-// those of the cluster's own start are not among them: by a label that must be
-// there, or by leaving out namespaces by name.
-func sparesSystem(spec *v1.WorkloadPolicySpec) bool {
-	from := policies.EntrySelector(spec)
-	if from == nil {
-		return false
-	}
-	if slices.ContainsFunc(from.MatchExpressions, func(one metav1.LabelSelectorRequirement) bool {
-		return one.Key == corev1.LabelMetadataName && one.Operator == metav1.LabelSelectorOpNotIn
-	}) {
-		return true
-	}
-	selector, err := metav1.LabelSelectorAsSelector(from)
-	// No namespace has such a name, and so none that the policy names.
-	return err == nil && !selector.Matches(labels.Set{corev1.LabelMetadataName: "*"})
-}
-
-func creates(match *v1.PolicyMatch) bool {
-	return slices.Contains(policies.OperationsOf(match), v1.OperationCreate)
 }
 
 func workloadKinds() []string {

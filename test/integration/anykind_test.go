@@ -220,7 +220,9 @@ var _ = Describe("a policy on any kind", Serial, func() {
 
 	It("does not keep the cluster from starting while nobody answers", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)
-		applyPolicy(ctx, anyPolicy("closed", "[{group: '*', kinds: ['*']}]", `  matchConditions: [{name: all, expression: "true"}]`), "closed", "True Enforced")
+		// A condition that holds for every pod is refused; this one holds for all here.
+		applyPolicy(ctx, anyPolicy("closed", "[{group: '*', kinds: ['*']}]",
+			`  matchConditions: [{name: all, expression: "object == null || !has(object.metadata.labels) || !('k8s-app' in object.metadata.labels)"}]`), "closed", "True Enforced")
 		manager.Stop()
 		DeferCleanup(func(ctx context.Context) { startManager(ctx) })
 		out, err := kubectl(ctx, plainPod("a", "a: b"), "create", "-n", ns, "-f", "-")
@@ -265,6 +267,7 @@ var _ = Describe("a policy on any kind", Serial, func() {
 	},
 		Entry("all pods", "[{kinds: [Pod]}]", "", "spec.matchConditions"),
 		Entry("everything", "[{group: '*', kinds: ['*']}]", "", "--system-namespaces"),
+		Entry("with a condition that holds for every pod", "[{kinds: [Pod]}]", `  matchConditions: [{name: all, expression: "has(object.spec.containers)"}]`, "plugin-x7k2p in namespace cni-system with one container"),
 		Entry("not if it fails open", "[{kinds: [Pod]}]", "  failurePolicy: Ignore", ""),
 		Entry("not with a condition", "[{kinds: [Pod]}]", onlyLabelled, ""),
 		Entry("not where a label must be", "[{kinds: [Pod]}]\n    namespaceSelector: {matchLabels: {gpus: 'yes'}}", "", ""),
