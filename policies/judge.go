@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -93,11 +95,12 @@ func (j *judgement) trials(found []*Policy) []trial {
 		if !j.asked(policy) {
 			continue
 		}
-		if j.labels == nil && policy.needsLabels() {
+		known, ok := j.labelsFor(policy)
+		if !ok {
 			j.withoutLabels(policy)
 			continue
 		}
-		if j.request.Namespace != "" && !policy.matcher.namespaceSelector.Matches(j.labels) || !j.holds(policy) {
+		if j.request.Namespace != "" && !policy.matcher.namespaceSelector.Matches(known) || !j.holds(policy) {
 			continue
 		}
 		exception := exceptionFor(policy.exceptions, j.request)
@@ -108,7 +111,7 @@ func (j *judgement) trials(found []*Policy) []trial {
 			j.verdict.Excepted = append(j.verdict.Excepted, policy.name)
 		}
 		t := trial{policy: policy, exception: exception}
-		t.action, t.parameters = policy.settings.in(j.labels)
+		t.action, t.parameters = policy.settings.in(known)
 		trials = append(trials, t)
 	}
 	return trials
@@ -185,6 +188,37 @@ func (j *judgement) withoutLabels(policy *Policy) {
 	}
 	j.fail(trial{policy: policy, action: policy.settings.action}, ReasonNamespace,
 		fmt.Sprintf("the labels of namespace %s are not known: %v", j.request.Namespace, j.labelsErr))
+}
+
+// labelsFor gives the labels of the namespace as far as a policy looks at them. Of
+// a namespace whose labels are not known, its name is one: nobody can give it
+// another. It reports whether that will do.
+func (j *judgement) labelsFor(policy *Policy) (labels.Set, bool) {
+	if j.labels != nil || !policy.needsLabels() {
+		return j.labels, true
+	}
+	named := labels.Set{corev1.LabelMetadataName: j.request.Namespace}
+	return named, policy.settledBy(named)
+}
+
+// settledBy reports whether the other labels of a namespace cannot change what a
+// policy says there: nothing looks at them, or these alone keep it from being
+// selected.
+func (p *Policy) settledBy(known labels.Set) bool {
+	requirements, _ := p.matcher.namespaceSelector.Requirements()
+	if slices.ContainsFunc(requirements, func(one labels.Requirement) bool { return known.Has(one.Key()) && !one.Matches(known) }) {
+		return true
+	}
+	if p.rule != nil && p.rule.reads.namespace || looksBeyond(p.matcher.namespaceSelector, known) {
+		return false
+	}
+	return !slices.ContainsFunc(p.settings.overrides, func(one override) bool { return looksBeyond(one.selector, known) })
+}
+
+// looksBeyond reports whether a selector looks at other labels than those.
+func looksBeyond(selector labels.Selector, known labels.Set) bool {
+	requirements, _ := selector.Requirements()
+	return slices.ContainsFunc(requirements, func(one labels.Requirement) bool { return !known.Has(one.Key()) })
 }
 
 // needsLabels reports whether the verdict may depend on the namespace's labels.

@@ -13,10 +13,17 @@ import (
 func TestOfflineNothingIsGuessed(t *testing.T) {
 	const always = "package p\nviolation contains \"no\" if true"
 	research := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "research"}}
+	named := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: []string{name}},
+		}}
+	}
 	tests := map[string]struct {
 		rego string
 		mod  func(*v1.WorkloadPolicySpec)
-		want []policies.NotEvaluated
+		// elsewhere tells that the policy is for other namespaces.
+		elsewhere bool
+		want      []policies.NotEvaluated
 	}{
 		"a rule that needs nothing judges": {rego: always},
 		"a rule that reads the user": {
@@ -38,6 +45,41 @@ func TestOfflineNothingIsGuessed(t *testing.T) {
 			rego: always,
 			mod:  func(spec *v1.WorkloadPolicySpec) { spec.Match.NamespaceSelector = research },
 			want: []policies.NotEvaluated{{Policy: "p", Missing: policies.MissingNamespaceLabels}},
+		},
+		"a policy for namespaces by name": {
+			rego: always,
+			mod:  func(spec *v1.WorkloadPolicySpec) { spec.Match.NamespaceSelector = named("team") },
+		},
+		"a policy for a namespace of another name, whatever its labels": {
+			rego: "package p\nviolation contains \"no\" if not input.namespace.labels.owner",
+			mod: func(spec *v1.WorkloadPolicySpec) {
+				spec.Match.NamespaceSelector = named("other")
+				spec.Match.NamespaceSelector.MatchLabels = research.MatchLabels
+			},
+			elsewhere: true,
+		},
+		"a policy for a namespace by name and labels": {
+			rego: always,
+			mod: func(spec *v1.WorkloadPolicySpec) {
+				spec.Match.NamespaceSelector = named("team")
+				spec.Match.NamespaceSelector.MatchLabels = research.MatchLabels
+			},
+			want: []policies.NotEvaluated{{Policy: "p", Missing: policies.MissingNamespaceLabels}},
+		},
+		"a policy for a namespace by name that reads the labels": {
+			rego: "package p\nviolation contains \"no\" if not input.namespace.labels.owner",
+			mod:  func(spec *v1.WorkloadPolicySpec) { spec.Match.NamespaceSelector = named("team") },
+			want: []policies.NotEvaluated{{Policy: "p", Missing: policies.MissingNamespaceLabels}},
+		},
+		"a rule that reads the name of the namespace": {
+			rego: "package p\nviolation contains \"no\" if input.namespace.name == \"team\"",
+		},
+		"a policy that is stricter in a namespace by name": {
+			rego: always,
+			mod: func(spec *v1.WorkloadPolicySpec) {
+				spec.Action = v1.ActionWarn
+				spec.Overrides = []v1.PolicyOverride{{NamespaceSelector: named("team"), Action: v1.ActionDeny}}
+			},
 		},
 		"a policy that is relaxed in some namespaces": {
 			rego: always,
@@ -65,7 +107,7 @@ func TestOfflineNothingIsGuessed(t *testing.T) {
 			if diff := cmp.Diff(tc.want, verdict.NotEvaluated); diff != "" {
 				t.Errorf("not evaluated (-want +got):\n%s", diff)
 			}
-			if got, want := verdict.Allowed(), tc.want != nil; got != want {
+			if got, want := verdict.Allowed(), tc.want != nil || tc.elsewhere; got != want {
 				t.Errorf("allowed is %t, want %t: %+v", got, want, verdict)
 			}
 		})

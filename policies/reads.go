@@ -8,7 +8,8 @@ import (
 
 // reads says which parts of the input a rule may look at.
 type reads struct {
-	user      bool
+	user bool
+	// namespace tells that the rule may look at the labels of the namespace.
 	namespace bool
 	review    bool
 	// options tells that the rule looks at the options of a request, such as who
@@ -62,7 +63,7 @@ func (r *reads) add(read valueRead) {
 	case member == "user":
 		r.user = true
 	case member == "namespace":
-		r.namespace = true
+		r.addNamespace(read)
 	case member == "object", member == "oldObject":
 		r.addObject(read, 1)
 	case member == "review":
@@ -71,6 +72,15 @@ func (r *reads) add(read valueRead) {
 		r.document = true
 		r.addObject(read, 0)
 	}
+}
+
+// addNamespace looks at what is read of the namespace. Its name is that of the
+// request.
+func (r *reads) addNamespace(read valueRead) {
+	if member, ok := memberAt(read.path, 1); ok && member == "name" || len(read.path) == 1 && !read.whole {
+		return
+	}
+	r.namespace = true
 }
 
 func (r *reads) addReview(read valueRead) {

@@ -93,6 +93,10 @@ type kind interface {
 	patch(request *admissionv1.AdmissionRequest) (patch, []fault, error)
 	// faults gives what would make the object meaningless, in v1 paths.
 	faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error)
+	// transitions gives those of an update's faults that its object does not have by
+	// itself, in v1 paths. Those of an upstream object are not among its faults: no
+	// cluster holds it to them.
+	transitions(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error)
 	// warnings gives what its author should know of an object that is admitted,
 	// in v1 paths.
 	warnings(ctx context.Context, request *admissionv1.AdmissionRequest) []fault

@@ -231,12 +231,12 @@ func toContent(object any) (map[string]any, error) {
 // not hold to it, and the invariants of the kind. On update, what was stored
 // already and has not changed is tolerated.
 func (k *typed[T]) faults(ctx context.Context, request *admissionv1.AdmissionRequest) ([]fault, error) {
-	errs, err := k.errors(ctx, request.OldObject.Raw, request.Object.Raw, madeInHub(request))
+	errs, err := k.remaining(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	if len(errs) > 0 && request.Operation == admissionv1.Update {
-		if errs, err = k.untolerated(ctx, request, errs); err != nil {
+	if requestKind(request).Group != v1.GroupName {
+		if errs, _, err = k.apart(ctx, request, errs); err != nil {
 			return nil, err
 		}
 	}

@@ -36,6 +36,23 @@ func Tolerated(oldErrs, errs field.ErrorList, old, obj map[string]any) field.Err
 	return remaining
 }
 
+// Apart parts the faults of an update into those that its object has by itself,
+// which alone holds, and those of the change: what must not be another than it was.
+func Apart(errs, alone field.ErrorList) (own, change field.ErrorList) {
+	known := make(map[string]bool, len(alone))
+	for _, err := range alone {
+		known[err.Error()] = true
+	}
+	for _, err := range errs {
+		if known[err.Error()] {
+			own = append(own, err)
+		} else {
+			change = append(change, err)
+		}
+	}
+	return own, change
+}
+
 func scopeOf(err *field.Error) string {
 	// field.Path prints the absent path as <nil>.
 	if err.Field == "" || err.Field == "<nil>" {

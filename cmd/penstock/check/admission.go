@@ -29,8 +29,11 @@ func (c *Checker) Check(ctx context.Context, object Object) Result {
 
 func (c *Checker) check(ctx context.Context, object Object) Result {
 	result := Result{
-		File: object.File, Document: object.Document, Item: object.Item, Allowed: true,
-		Faults: []Fault{}, Warnings: []Fault{}, NotEvaluated: []NotEvaluated{},
+		File: object.File, Document: object.Document, Items: object.Items, Allowed: true,
+		Faults: []Fault{}, Warnings: []Fault{}, Notes: []Fault{}, NotEvaluated: []NotEvaluated{},
+	}
+	if len(object.Items) > 0 {
+		result.Item = object.Items[0]
 	}
 	content, err := decode(object.JSON)
 	if err != nil {
@@ -49,7 +52,7 @@ func (c *Checker) check(ctx context.Context, object Object) Result {
 			result.refuse(metav1.StatusReasonNotFound, Fault{
 				Message: fmt.Sprintf("no matches for kind %q in version %q", written.Kind, result.APIVersion),
 			})
-		} else if c.judgesForeign(written) && !c.unasked(written, c.foreignNamespace(manifest), result.Name) {
+		} else if result.NotJudged = c.unjudged(manifest, result.Name); result.NotJudged == "" {
 			c.checkForeign(ctx, object, manifest, &result)
 		}
 		if text := misspelt(written); text != "" {
@@ -120,9 +123,8 @@ func (c *Checker) admit(ctx context.Context, s *subject, object Object, content 
 		broken(err)
 		return
 	}
-	errs := s.schema().ValidateMeta(ctx, oldContent, content)
-	errs = append(errs, s.schema().Validate(ctx, oldContent, content)...)
-	if errs = validation.WithoutExcuse(errs); len(errs) > 0 {
+	errs, change := c.broken(ctx, s, oldContent, content)
+	if len(errs) > 0 {
 		result.refuse(metav1.StatusReasonInvalid, faultsOf(errs)...)
 		return
 	}
@@ -132,8 +134,11 @@ func (c *Checker) admit(ctx context.Context, s *subject, object Object, content 
 		return
 	}
 	c.decided(result, s.gate.Decide(ctx, request.of(hub)))
-	if s.isUpstream() && !c.unasked(s.written, result.Namespace, result.Name) {
+	if s.isUpstream() {
 		if err := c.judgeUpstream(ctx, s, object, old, result); err != nil {
+			broken(err)
+		}
+		if err := noteTransitions(ctx, request.of(hub), s, change, result); err != nil {
 			broken(err)
 		}
 	}
@@ -144,15 +149,53 @@ func (c *Checker) admit(ctx context.Context, s *subject, object Object, content 
 	}
 }
 
+// broken gives what breaks the schema of the request's version. Of an upstream
+// object, what only its update breaks is apart.
+func (c *Checker) broken(ctx context.Context, s *subject, old, content map[string]any) (errs, change field.ErrorList) {
+	errs = validation.WithoutExcuse(s.schema().Validate(ctx, old, content))
+	if s.isUpstream() && old != nil && len(errs) > 0 {
+		errs, change = validation.Apart(errs, validation.WithoutExcuse(s.schema().Validate(ctx, nil, content)))
+	}
+	return append(s.schema().ValidateMeta(ctx, old, content), errs...), change
+}
+
+// noteTransitions tells of an admitted update of an upstream object what keeps
+// one of ours from being updated so. In a cluster nobody says it: the object's own
+// controller knows what it makes of a change.
+func noteTransitions(ctx context.Context, request *admissionv1.AdmissionRequest, s *subject, change field.ErrorList, result *Result) error {
+	if !result.Allowed {
+		return nil
+	}
+	causes, err := s.gate.Transitions(ctx, request)
+	if err != nil {
+		return err
+	}
+	note := func(field, message string) {
+		result.Notes = append(result.Notes, Fault{Field: field, Message: fmt.Sprintf("changes, which is up to the controller of a %s; a %s of %s would be refused: %s",
+			s.written.Kind, s.own.Kind, s.own.Group, message)})
+	}
+	for _, err := range change {
+		note(err.Field, err.ErrorBody())
+	}
+	for _, cause := range causes {
+		note(cause.Field, cause.Message)
+	}
+	return nil
+}
+
 // judgeUpstream has the policies judge an object of an upstream kind, as they do
 // in a cluster: those that name it, and those that name the kind of ours that
 // has its shape.
 func (c *Checker) judgeUpstream(ctx context.Context, s *subject, object Object, old *stored, result *Result) error {
+	if reason := c.unasked(s.written, result.Namespace, result.Name); reason != "" {
+		result.Notes = append(result.Notes, Fault{Message: reason})
+		return nil
+	}
 	raw, err := inNamespace(object.JSON, result.Namespace)
 	if err != nil {
 		return err
 	}
-	request := c.foreignRequest(s.written, result, raw)
+	request := c.foreignRequest(s.written, result.Namespace, result.Name, raw)
 	if old != nil {
 		request.Operation = admissionv1.Update
 		if request.OldObject.Raw, err = inNamespace(old.JSON, result.Namespace); err != nil {

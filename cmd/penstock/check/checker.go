@@ -132,14 +132,21 @@ func (o Options) reach() *policies.Reach {
 // Reach is what the cluster asks about.
 func (c *Checker) Reach() *policies.Reach { return c.options.reach() }
 
-// unasked reports whether Penstock is never asked about an object, whatever
-// policies say.
-func (c *Checker) unasked(kind schema.GroupVersionKind, namespace, name string) bool {
+// unasked says why Penstock is never asked about an object, whatever policies
+// say; nothing if it may be.
+func (c *Checker) unasked(kind schema.GroupVersionKind, namespace, name string) string {
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
 	if kind.GroupKind() == namespaceKind {
 		namespace = name
 	}
-	return c.Reach().Bars(policies.EntryFail, resource.GroupResource(), penstockv1.OperationCreate, namespace) != ""
+	switch reason := c.Reach().Bars(policies.EntryFail, resource.GroupResource(), penstockv1.OperationCreate, namespace); reason {
+	case "":
+		return ""
+	case policies.ReasonSystemNamespace:
+		return fmt.Sprintf("no policy is ever asked about namespace %s, as %s", namespace, reason)
+	default:
+		return fmt.Sprintf("no policy is ever asked about %s, as %s", resource.Resource, reason)
+	}
 }
 
 // definitions are those of all of our kinds, which do not change.

@@ -29,27 +29,28 @@ var strictly = serializer.NewCodecFactory(clientgoscheme.Scheme, serializer.Enab
 // checkForeign says what the policies say to an object of a kind that is not
 // Penstock's.
 func (c *Checker) checkForeign(ctx context.Context, object Object, manifest unstructured.Unstructured, result *Result) {
-	kind := manifest.GroupVersionKind()
+	kind, namespace := manifest.GroupVersionKind(), c.foreignNamespace(manifest)
 	result.Judged, result.Operation = true, string(admissionv1.Create)
-	result.Namespace = c.foreignNamespace(manifest)
+	if clientgoscheme.Scheme.Recognizes(kind) {
+		result.Namespace = namespace
+	}
 	if faults := undecodableForeign(object, kind); len(faults) > 0 {
 		result.refuse(metav1.StatusReasonBadRequest, faults...)
 		return
 	}
-	if result.Namespace != "" {
-		manifest.SetNamespace(result.Namespace)
+	if namespace != "" {
+		manifest.SetNamespace(namespace)
 	}
-	if kind.GroupKind() == namespaceKind && manifest.Object["spec"] == nil {
-		// As the API server does, and so causes without a field are of it.
-		manifest.Object["spec"] = map[string]any{"finalizers": []any{"kubernetes"}}
+	if kind.GroupKind() == namespaceKind {
+		completeNamespace(manifest)
 	}
 	raw, err := json.Marshal(manifest.Object)
 	if err != nil {
 		result.refuse(metav1.StatusReasonInternalError, Fault{Message: fmt.Sprintf("failed to write the object: %v", err)})
 		return
 	}
-	request := c.foreignRequest(kind, result, raw)
-	if old := c.stored[identity{kind.GroupKind(), result.Namespace, result.Name}]; old != nil {
+	request := c.foreignRequest(kind, namespace, result.Name, raw)
+	if old := c.stored[identity{kind.GroupKind(), namespace, result.Name}]; old != nil {
 		old.found = true
 		result.Operation = string(admissionv1.Update)
 		request.Operation, request.OldObject.Raw = admissionv1.Update, old.hub
@@ -57,15 +58,24 @@ func (c *Checker) checkForeign(ctx context.Context, object Object, manifest unst
 	c.decided(result, c.own.DecideFor(ctx, request, ""))
 }
 
+// completeNamespace writes what the API server writes into every Namespace. A cause
+// without a field is of the spec, for one.
+func completeNamespace(manifest unstructured.Unstructured) {
+	if manifest.Object["spec"] == nil {
+		manifest.Object["spec"] = map[string]any{"finalizers": []any{"kubernetes"}}
+	}
+	if name := manifest.GetName(); name != "" {
+		manifest.SetLabels(labelled(name, manifest.GetLabels()))
+	}
+}
+
 // foreignRequest is the request to create an object of a kind that is not
 // Penstock's.
-func (c *Checker) foreignRequest(kind schema.GroupVersionKind, result *Result, raw []byte) *admissionv1.AdmissionRequest {
+func (c *Checker) foreignRequest(kind schema.GroupVersionKind, namespace, name string, raw []byte) *admissionv1.AdmissionRequest {
 	resource, _ := meta.UnsafeGuessKindToResource(kind)
-	name := result.Name
 	if strings.HasSuffix(name, "*") {
 		name = "" // which the API server has yet to generate
 	}
-	namespace := result.Namespace
 	if kind.GroupKind() == namespaceKind {
 		namespace = name
 	}
@@ -90,12 +100,25 @@ func (c *Checker) storeForeign(object Object, manifest unstructured.Unstructured
 	if namespace != "" {
 		manifest.SetNamespace(namespace)
 	}
+	if manifest.GroupVersionKind().GroupKind() == namespaceKind {
+		completeNamespace(manifest)
+	}
 	raw, err := json.Marshal(manifest.Object)
 	if err != nil {
 		return fmt.Errorf("failed to write the stored object: %w", err)
 	}
 	c.stored[identity{manifest.GroupVersionKind().GroupKind(), namespace, manifest.GetName()}] = &stored{Object: object, hub: raw}
 	return nil
+}
+
+// unjudged says why nobody judges an object of a kind that is not Penstock's;
+// nothing if policies do.
+func (c *Checker) unjudged(manifest unstructured.Unstructured, name string) string {
+	kind := manifest.GroupVersionKind()
+	if !c.judgesForeign(kind) {
+		return "no policy names the kind"
+	}
+	return c.unasked(kind, c.foreignNamespace(manifest), name)
 }
 
 // judgesForeign reports whether a policy names a kind that is not Penstock's.

@@ -33,7 +33,7 @@ func (o *Options) namespaces() map[string]map[string]string {
 	for _, object := range o.Inventory {
 		var namespace corev1.Namespace
 		if json.Unmarshal(object.JSON, &namespace) == nil && namespace.APIVersion == "v1" && namespace.Kind == "Namespace" {
-			known[namespace.Name] = namespaceLabels(&namespace)
+			known[namespace.Name] = labelled(namespace.Name, namespace.Labels)
 		}
 	}
 	maps.Copy(known, o.Namespaces)
@@ -70,7 +70,7 @@ func (c *Checker) inventory() (map[schema.GroupVersionKind][]map[string]any, err
 	for _, object := range c.options.Inventory {
 		kind, content, err := c.inventoryObject(object)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", place(object.File, object.Document, object.Item), err)
+			return nil, fmt.Errorf("%s: %w", place(object.File, object.Document, object.Items), err)
 		}
 		if content == nil {
 			if _, known := found[kind]; !known {

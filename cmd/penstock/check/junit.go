@@ -21,7 +21,7 @@ func (r Report) WriteJUnit(w io.Writer) error {
 		if unreadable.Document > 0 {
 			name = fmt.Sprintf("document %d", unreadable.Document)
 		}
-		report.Suite(unreadable.File).Add(junit.Case{Name: name, File: unreadable.File, Outcome: junit.Errored, Message: unreadable.Message})
+		report.Suite(unreadable.File).Add(junit.Case{Name: name, File: unreadable.File, Line: unreadable.Line, Outcome: junit.Errored, Message: unreadable.Message})
 	}
 	return report.Write(w)
 }
@@ -33,13 +33,16 @@ func (r *Result) junit() junit.Case {
 		fmt.Fprintf(&output, "warning: %s\n", warning)
 		warning.Explanation.write(&output)
 	}
+	for _, note := range r.Notes {
+		fmt.Fprintf(&output, "note: %s\n", note)
+	}
 	for _, policy := range r.NotEvaluated {
 		fmt.Fprintf(&output, "not evaluated: policy %s: %s\n", policy.Policy, policy.Reason)
 	}
 	made.Output = output.String()
 	switch {
 	case !r.Judged:
-		made.Outcome, made.Message = junit.Skipped, "neither Penstock nor a policy judges this kind"
+		made.Outcome, made.Message = junit.Skipped, r.NotJudged
 	case !r.Allowed:
 		for _, fault := range r.Faults {
 			fmt.Fprintf(&details, "%s:%d: %s\n", r.File, fault.Line, fault)

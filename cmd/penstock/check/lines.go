@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,8 +35,8 @@ func (o Object) lookup(path []string) (end, place *yaml.Node) {
 	if err := yaml.Unmarshal(o.source.text, &document); err != nil || len(document.Content) == 0 {
 		return nil, nil
 	}
-	if o.Item > 0 {
-		path = append([]string{"items", strconv.Itoa(o.Item - 1)}, path...)
+	for _, item := range slices.Backward(o.Items) {
+		path = append([]string{"items", strconv.Itoa(item - 1)}, path...)
 	}
 	end = document.Content[0]
 	place = end

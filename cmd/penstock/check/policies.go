@@ -34,12 +34,12 @@ func (c *Checker) Policies(ctx context.Context, objects []Object) (found []*pens
 		if result.Kind != penstockv1.WorkloadPolicyKind || !result.Judged {
 			continue
 		}
-		at := place(object.File, object.Document, object.Item)
+		at := place(object.File, object.Document, object.Items)
 		if !result.Allowed {
 			return nil, nil, fmt.Errorf("%s: policy %s would be refused:\n  %s", at, result.Name, joined(result.Faults))
 		}
 		if other, taken := names[result.Name]; taken {
-			return nil, nil, fmt.Errorf("%s: policy %s is in %s, too", at, result.Name, place(other.File, other.Document, other.Item))
+			return nil, nil, fmt.Errorf("%s: policy %s is in %s, too", at, result.Name, place(other.File, other.Document, other.Items))
 		}
 		names[result.Name] = object
 		for _, warning := range result.Warnings {
@@ -72,22 +72,23 @@ func Namespaces(objects []Object) (map[string]map[string]string, error) {
 	found := map[string]map[string]string{}
 	for _, object := range objects {
 		var namespace corev1.Namespace
-		at := place(object.File, object.Document, object.Item)
+		at := place(object.File, object.Document, object.Items)
 		if err := json.Unmarshal(object.JSON, &namespace); err != nil {
 			return nil, fmt.Errorf("%s: failed to read the Namespace: %w", at, err)
 		}
 		if namespace.APIVersion != "v1" || namespace.Kind != "Namespace" || namespace.Name == "" {
 			return nil, fmt.Errorf("%s: must be a Namespace with a name, not %s %s", at, namespace.Kind, namespace.Name)
 		}
-		found[namespace.Name] = namespaceLabels(&namespace)
+		found[namespace.Name] = labelled(namespace.Name, namespace.Labels)
 	}
 	return found, nil
 }
 
-func namespaceLabels(namespace *corev1.Namespace) map[string]string {
+// labelled gives the labels of a namespace with the one that the API server itself
+// writes.
+func labelled(name string, written map[string]string) map[string]string {
 	labels := map[string]string{}
-	maps.Copy(labels, namespace.Labels)
-	// The API server writes this label itself.
-	labels[corev1.LabelMetadataName] = namespace.Name
+	maps.Copy(labels, written)
+	labels[corev1.LabelMetadataName] = name
 	return labels
 }

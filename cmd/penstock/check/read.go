@@ -23,9 +23,10 @@ const Stdin = "-"
 // An Object is one object of a file.
 type Object struct {
 	File string
-	// Document counts the documents of the file, Item the items of a list in
-	// the document, both from 1; Item is 0 outside a list.
-	Document, Item int
+	// Document counts the documents of the file, Items the items of a list in the
+	// document and of lists in that list, all from 1; there are none outside a list.
+	Document int
+	Items    []int
 	// JSON is the object.
 	JSON []byte
 	// Repeated says where a key was written twice; the last one is in JSON.
@@ -37,29 +38,36 @@ type Object struct {
 }
 
 // Place names where the object is written.
-func (o Object) Place() string { return place(o.File, o.Document, o.Item) }
+func (o Object) Place() string { return place(o.File, o.Document, o.Items) }
 
 // An Unreadable is a file, or a document of it, that holds no object.
 type Unreadable struct {
 	File     string `json:"file"`
 	Document int    `json:"document,omitempty"`
-	Message  string `json:"message"`
+	// Line is where it begins, or what cannot be read is, from 1; 0 of a file that
+	// cannot be opened or is empty.
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message"`
 }
 
 func (u *Unreadable) Error() string {
-	return place(u.File, u.Document, 0) + ": " + u.Message
+	return place(u.File, u.Document, nil) + ": " + u.Message
 }
 
 // place names where something is written.
-func place(file string, document, item int) string {
-	switch {
-	case item > 0:
-		return fmt.Sprintf("%s: document %d, item %d", file, document, item)
-	case document > 0:
-		return fmt.Sprintf("%s: document %d", file, document)
-	default:
+func place(file string, document int, items []int) string {
+	if document == 0 {
 		return file
 	}
+	return strings.Join(append([]string{fmt.Sprintf("%s: document %d", file, document)}, itemsOf(items)...), ", ")
+}
+
+func itemsOf(items []int) []string {
+	var named []string
+	for _, item := range items {
+		named = append(named, fmt.Sprintf("item %d", item))
+	}
+	return named
 }
 
 // Load reads the objects of files and folders in the order of the paths, those
@@ -154,7 +162,7 @@ func read(file string, text []byte, empty bool) ([]Object, []*Unreadable) {
 	for _, document := range documents(text) {
 		object := Object{File: file, Document: document.number, source: &document}
 		fault := func(err error) {
-			faults = append(faults, &Unreadable{File: file, Document: document.number, Message: err.Error()})
+			faults = append(faults, &Unreadable{File: file, Document: document.number, Line: document.lineOf(err), Message: err.Error()})
 		}
 		var err error
 		if object.JSON, object.Repeated, err = document.toJSON(); err != nil {
@@ -312,6 +320,36 @@ func (d document) inFile(message string) string {
 	})
 }
 
+// lineOf is the line of the file that an error is about: the one it names, that of
+// the item that it is of, or the first that says something.
+func (d document) lineOf(err error) int {
+	if of, ok := errors.AsType[*itemError](err); ok {
+		return of.item.Line("")
+	}
+	if found := lineNumber.FindStringSubmatch(err.Error()); found != nil {
+		n, _ := strconv.Atoi(found[1])
+		return n
+	}
+	line := d.before + 1
+	for one := range bytes.Lines(d.text) {
+		if says(one) {
+			break
+		}
+		line++
+	}
+	return line
+}
+
+// An itemError says why an item of a list is no object.
+type itemError struct {
+	item Object
+	err  error
+}
+
+func (e *itemError) Error() string {
+	return strings.Join(itemsOf(e.item.Items), ", ") + ": " + e.err.Error()
+}
+
 // flatten gives the items of a list, or the object itself.
 func flatten(object Object) ([]Object, error) {
 	var head struct {
@@ -340,15 +378,20 @@ func flatten(object Object) ([]Object, error) {
 	}
 	var objects []Object
 	for i, item := range items {
-		raw, err := typedItem(item, version, kind)
-		if err != nil {
-			return objects, fmt.Errorf("item %d: %w", i+1, err)
-		}
-		found, err := flatten(Object{File: object.File, Document: object.Document, Item: i + 1, JSON: raw, Repeated: object.Repeated, source: object.source})
-		if err != nil {
-			return objects, fmt.Errorf("item %d: %w", i+1, err)
+		one := object
+		one.Items = append(slices.Clone(object.Items), i+1)
+		var found []Object
+		var err error
+		if one.JSON, err = typedItem(item, version, kind); err == nil {
+			found, err = flatten(one)
 		}
 		objects = append(objects, found...)
+		if _, told := errors.AsType[*itemError](err); err != nil && !told {
+			err = &itemError{one, err}
+		}
+		if err != nil {
+			return objects, err
+		}
 	}
 	return objects, nil
 }

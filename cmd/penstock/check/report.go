@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,27 +26,35 @@ type Report struct {
 type Result struct {
 	File string `json:"file"`
 	// Document counts the documents of the file, Item the items of a list in
-	// the document, from 1.
-	Document int `json:"document"`
-	Item     int `json:"item,omitempty"`
+	// the document, from 1. Items is Item and, where that is a list, the items of
+	// it, and so on.
+	Document int   `json:"document"`
+	Item     int   `json:"item,omitempty"`
+	Items    []int `json:"items,omitempty"`
 	// Line is where the object begins, from 1.
 	Line       int    `json:"line"`
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name"`
+	// Namespace is that which is written, or --namespace; absent where none is
+	// written and the kind is not known to have one.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 	// Operation is CREATE, or UPDATE where the stored object was given.
 	Operation string `json:"operation,omitempty"`
 	// Judged is false for kinds that neither Penstock nor a policy names, and for
 	// what is never behind Penstock.
-	Judged  bool `json:"judged"`
-	Allowed bool `json:"allowed"`
+	Judged bool `json:"judged"`
+	// NotJudged says why it is not.
+	NotJudged string `json:"notJudged,omitempty"`
+	Allowed   bool   `json:"allowed"`
 	// Reason is that of the API server's Status for a refusal: BadRequest where
 	// the object cannot be decoded, Invalid for faults of schema, invariants
 	// and policies.
 	Reason   metav1.StatusReason `json:"reason,omitempty"`
 	Faults   []Fault             `json:"faults"`
 	Warnings []Fault             `json:"warnings"`
+	// Notes are worth knowing and nothing that the cluster says.
+	Notes []Fault `json:"notes"`
 	// NotEvaluated are the policies whose verdict depends on what was not given.
 	NotEvaluated []NotEvaluated `json:"notEvaluated"`
 	// Children are what Penstock would make of the object, in this order, where
@@ -123,7 +132,7 @@ func (r Report) WriteJSON(w io.Writer) error {
 // locate tells where in the file the result's findings are.
 func (r *Result) locate(object Object) {
 	r.Line = object.Line("")
-	for _, findings := range [][]Fault{r.Faults, r.Warnings} {
+	for _, findings := range [][]Fault{r.Faults, r.Warnings, r.Notes} {
 		for i := range findings {
 			findings[i].Line = object.Line(findings[i].Field)
 		}
@@ -144,7 +153,7 @@ func (c *Checker) decided(r *Result, decision webhooks.Decision) {
 	r.Warnings = append(r.Warnings, strayFields(decision.Verdicts)...)
 	for _, policy := range decision.NotEvaluated {
 		r.NotEvaluated = append(r.NotEvaluated, NotEvaluated{
-			Policy: policy.Policy, Reason: c.lack(policy, r.Namespace), missing: policy.Missing,
+			Policy: policy.Policy, Reason: c.lack(policy, cmp.Or(r.Namespace, c.options.Namespace)), missing: policy.Missing,
 		})
 	}
 	status := decision.Response.Result

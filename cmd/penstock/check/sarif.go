@@ -30,6 +30,7 @@ var ownRules = []sarifRule{
 	ownRule("invalid", "The object has a meaning", "It breaks the schema of its kind, or an invariant without which it means nothing."),
 	ownRule("unknown-kind", "The kind is served", "No version that the cluster serves has this kind."),
 	ownRule("advice", "Nothing is worth a warning", "It is admitted, and its author should know something of it."),
+	ownRule("note", "Nothing is worth a note", "It is admitted, and the cluster says nothing of it that a reader of the manifest may want to know."),
 	ownRule("internal", "The object could be judged", "Penstock failed to judge the object, which is a fault of Penstock."),
 }
 
@@ -41,7 +42,7 @@ func ownRule(name, short, full string) sarifRule {
 }
 
 // WriteSARIF writes the report as a log of SARIF 2.1.0, as code scanning takes
-// it: a rule for each policy, a result for each fault and warning, and
+// it: a rule for each policy, a result for each fault, warning and note, and
 // notifications for what could not be read and policies that were not evaluated.
 // The rule that an explanation names is a related location, unless it is not one
 // of the user's files.
@@ -61,6 +62,9 @@ func (r Report) WriteSARIF(w io.Writer, tool Tool) error {
 		}
 		for _, warning := range result.Warnings {
 			run.Results = append(run.Results, result.sarif(warning, "warning", index))
+		}
+		for _, note := range result.Notes {
+			run.Results = append(run.Results, result.sarif(note, "note", index))
 		}
 	}
 	encoder := json.NewEncoder(w)
@@ -100,6 +104,8 @@ func (r *Result) ruleOf(fault Fault, level string) string {
 		return fault.Policy
 	case level == "warning":
 		return "penstock/advice"
+	case level == "note":
+		return "penstock/note"
 	}
 	switch r.Reason {
 	case metav1.StatusReasonBadRequest:
@@ -139,7 +145,7 @@ func (r Report) notifications() []sarifNotification {
 	for _, unreadable := range r.Errors {
 		notes = append(notes, sarifNotification{
 			Level: "error", Message: sarifText{unreadable.Error()},
-			Locations: []sarifLocation{{Physical: physicalLocation(unreadable.File, 1)}},
+			Locations: []sarifLocation{{Physical: physicalLocation(unreadable.File, unreadable.Line)}},
 		})
 	}
 	for _, line := range r.notEvaluated() {

@@ -76,8 +76,8 @@ func (c *Checker) Unmatched() []*Unreadable {
 	for id, stored := range c.stored {
 		if !stored.found {
 			unmatched = append(unmatched, &Unreadable{
-				File: stored.File, Document: stored.Document,
-				Message: fmt.Sprintf("no object to be judged is an update of %s %s/%s", id.kind.Kind, id.namespace, id.name),
+				File: stored.File, Document: stored.Document, Line: stored.Line(""),
+				Message: fmt.Sprintf("no object to be judged is an update of %s %s", id.kind.Kind, fullName(id.namespace, id.name)),
 			})
 		}
 	}

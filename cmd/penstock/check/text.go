@@ -17,12 +17,12 @@ func (r Report) WriteText(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	several := map[string]bool{}
 	for _, result := range r.Results {
-		several[result.File] = several[result.File] || result.Document > 1 || result.Item > 0
+		several[result.File] = several[result.File] || result.Document > 1 || len(result.Items) > 0
 	}
 	for _, result := range r.Results {
 		at := result.File
 		if several[result.File] {
-			at = place(result.File, result.Document, result.Item)
+			at = place(result.File, result.Document, result.Items)
 		}
 		fmt.Fprintf(out, "%s: %s %s %s\n", at, policies.Printable(result.Kind), policies.Printable(result.fullName()), result.verdict())
 		for _, fault := range result.Faults {
@@ -32,6 +32,9 @@ func (r Report) WriteText(w io.Writer) error {
 		for _, warning := range result.Warnings {
 			fmt.Fprintf(out, "  warning: %s\n", warning)
 			warning.Explanation.write(out)
+		}
+		for _, note := range result.Notes {
+			fmt.Fprintf(out, "  note: %s\n", note)
 		}
 	}
 	for _, line := range r.notEvaluated() {
@@ -78,17 +81,19 @@ func (r Report) notEvaluated() []string {
 	return lines
 }
 
-func (r *Result) fullName() string {
-	if r.Namespace == "" {
-		return r.Name
+func (r *Result) fullName() string { return fullName(r.Namespace, r.Name) }
+
+func fullName(namespace, name string) string {
+	if namespace == "" {
+		return name
 	}
-	return r.Namespace + "/" + r.Name
+	return namespace + "/" + name
 }
 
 func (r *Result) verdict() string {
 	switch {
 	case !r.Judged:
-		return "not judged"
+		return "not judged: " + r.NotJudged
 	case r.Allowed:
 		return "admitted"
 	default:
