@@ -20,9 +20,11 @@ type result struct {
 	tolerated []finding
 	reason    ErrorReason
 	err       error
-	// lacks is set where the policy was not asked for want of it.
-	lacks *lack
-	took  time.Duration
+	// lacks is set where there is more to say that depends on it; partly tells that
+	// the policy was asked all the same, as far as it goes without.
+	lacks  *lack
+	partly bool
+	took   time.Duration
 }
 
 // attempt has the policies of one request evaluated in turn by a worker, and
@@ -113,9 +115,12 @@ func (a *attempt) settleAll(w *worker, n int) {
 
 func (a *attempt) settle(t trial, result result) {
 	j := a.judgement
-	if lacks := result.lacks; lacks != nil {
+	if lacks := result.lacks; lacks != nil && result.err == nil {
+		if result.partly {
+			j.record(t, result)
+		}
 		if lacks.err == nil || j.request.Offline {
-			j.leave(t.policy, lacks.missing)
+			j.leave(t.policy, lacks.missing, result.partly)
 			return
 		}
 		result.reason, result.err = ReasonInventory, lacks.err

@@ -21,14 +21,15 @@
 //     never asks about; subresources.go, by which operations it asks;
 //   - request.go, judge.go: one request, from the index to the verdict;
 //   - input.go, value.go: its objects as one Rego value;
-//   - attempt.go, worker.go, evaluate.go: running rules within their time; cut.go,
-//     when that or the memory is over; bounds.go, boundsregex.go, what one call
+//   - attempt.go, worker.go, evaluate.go: running rules within their time; decide.go,
+//     needs.go, what they find without what a request lacks; cut.go, when the time
+//     or the memory is over; bounds.go, boundsregex.go, what one call
 //     of a builtin may take; guard.go, guardrun.go: telling that one has nothing to say;
 //   - inventory.go, inventoryview.go: the cluster objects that rules read as
 //     data.inventory; ordered.go, the map that they are kept in;
 //     inventoryreads.go, inventorypath.go, projection.go, which of their fields;
-//   - ratchet.go, faultsite.go, verdict.go: what counts of what they found, and
-//     whether it can be where a rule says; printable.go, as it is shown;
+//   - ratchet.go, place.go, faultsite.go, verdict.go: what counts of what they found,
+//     where that is, and whether it can be where a rule says; printable.go, as it is shown;
 //   - explain.go, mask.go: how it was found, for offline checks;
 //   - workload.go, devices.go, workloadcount.go, workloadselect.go,
 //     workloadplace.go, workloadcall.go, sharedcache.go: the shared library

@@ -40,17 +40,20 @@ type evaluation struct {
 	tracers []topdown.QueryTracer
 }
 
+// judge evaluates the rule of one trial, as far as that can be without what the
+// trial lacks.
+func (e *evaluation) judge(ctx context.Context, t trial, cancel topdown.Cancel) (decision, error) {
+	if len(t.lacks) > 0 {
+		return e.decide(ctx, t, cancel)
+	}
+	findings, err := e.run(ctx, t, cancel)
+	return decision{findings: findings}, err
+}
+
 // run evaluates the rule of one trial. It stops with an error when cancel is cancelled.
 func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([]finding, error) {
 	r := t.policy.rule
-	if r.shared && e.workload == nil {
-		e.workload = newWorkload(e.in.object)
-	}
-	cache := topdown.NewVirtualCache()
-	if r.shared {
-		cache = &sharedCache{VirtualCache: cache, workload: e.workload}
-	}
-	document := e.in.forPolicy(r.reads, t.parameters)
+	document, cache := e.prepare(t)
 	var findings []finding
 	for i := range r.queries {
 		result, err := e.query(ctx, t, &r.queries[i], document, cache, cancel, e.tracers...)
@@ -69,6 +72,20 @@ func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([
 	return findings, nil
 }
 
+// prepare gives what a rule is evaluated with: its input, and a cache that knows
+// the values of the shared library.
+func (e *evaluation) prepare(t trial) (document *ast.Term, cache topdown.VirtualCache) {
+	r := t.policy.rule
+	cache = topdown.NewVirtualCache()
+	if r.shared {
+		if e.workload == nil {
+			e.workload = newWorkload(e.in.object)
+		}
+		cache = &sharedCache{VirtualCache: cache, workload: e.workload}
+	}
+	return e.in.forPolicy(r.reads, t.parameters), cache
+}
+
 // mayFind reports whether a rule has to be run at all.
 func (e *evaluation) mayFind(t trial) bool {
 	r := t.policy.rule
@@ -85,14 +102,25 @@ func (e *evaluation) mayFind(t trial) bool {
 }
 
 func (e *evaluation) query(ctx context.Context, t trial, q *query, document *ast.Term, cache topdown.VirtualCache, cancel topdown.Cancel, tracers ...topdown.QueryTracer) (*ast.Term, error) {
+	prepared := e.topdown(t, q.body, document, cache, cancel).WithQueryCompiler(q.compiler)
+	for _, tracer := range tracers {
+		prepared = prepared.WithQueryTracer(tracer)
+	}
+	var result *ast.Term
+	err := prepared.Iter(ctx, func(found topdown.QueryResult) error {
+		result = found[resultVar]
+		return nil
+	})
+	return result, err
+}
+
+func (e *evaluation) topdown(t trial, body ast.Body, document *ast.Term, cache topdown.VirtualCache, cancel topdown.Cancel) *topdown.Query {
 	store := noData.store
 	if t.inventory != nil {
 		store = t.inventory
 	}
-	var result *ast.Term
-	prepared := topdown.NewQuery(q.body).
+	return topdown.NewQuery(body).
 		WithCompiler(t.policy.rule.compiler).
-		WithQueryCompiler(q.compiler).
 		WithStore(store).
 		WithTransaction(noData.txn).
 		WithInput(document).
@@ -100,14 +128,6 @@ func (e *evaluation) query(ctx context.Context, t trial, q *query, document *ast
 		WithVirtualCache(cache).
 		WithMetrics(metrics.NoOp()).
 		WithCancel(cancel)
-	for _, tracer := range tracers {
-		prepared = prepared.WithQueryTracer(tracer)
-	}
-	err := prepared.Iter(ctx, func(found topdown.QueryResult) error {
-		result = found[resultVar]
-		return nil
-	})
-	return result, err
 }
 
 // noData is the empty data document. Its one read transaction is shared by all

@@ -119,9 +119,13 @@ func (p *Policy) ownModules() []*ast.Module {
 	if p.rule == nil {
 		return nil
 	}
-	own := []*ast.Module{p.rule.compiler.Modules[moduleName]}
-	for i := range p.rule.libs {
-		own = append(own, p.rule.compiler.Modules[libName(i)])
+	return p.rule.ownModules()
+}
+
+func (r *rule) ownModules() []*ast.Module {
+	own := []*ast.Module{r.compiler.Modules[moduleName]}
+	for i := range r.libs {
+		own = append(own, r.compiler.Modules[libName(i)])
 	}
 	return own
 }

@@ -24,9 +24,9 @@ type trial struct {
 	exception *v1.PolicyException
 	// inventory is nil when the policy reads none.
 	inventory *inventoryView
-	// lacks is what is missing for an answer, nil if nothing is. A rule that has
-	// nothing to say to the object passes all the same.
-	lacks *lack
+	// lacks are what is missing for a whole answer, first what is told of first.
+	// What a rule finds without them stands.
+	lacks lacks
 }
 
 // lack is what a policy needs of a request and is not there.
@@ -35,6 +35,27 @@ type lack struct {
 	// err is what that means in a cluster; nil where it is no error, as what is
 	// missing cannot be known.
 	err error
+}
+
+type lacks []lack
+
+// needs are those that are not met.
+func (l lacks) needs() needs {
+	var unmet needs
+	for _, one := range l {
+		unmet |= needsOf[one.missing]
+	}
+	return unmet
+}
+
+// first is the first that some of what is needed is missing by, nil if none is.
+func (l lacks) first(needed needs) *lack {
+	for i := range l {
+		if needsOf[l[i].missing]&needed != 0 {
+			return &l[i]
+		}
+	}
+	return nil
 }
 
 // onError is what an error does: what a violation would do under failurePolicy
@@ -124,7 +145,7 @@ func (j *judgement) asked(policy *Policy) bool {
 		return false
 	}
 	if j.request.Offline && !j.request.UserKnown && policy.matcher.excludesUsers() {
-		j.leave(policy, MissingUser)
+		j.leave(policy, MissingUser, false)
 		return false
 	}
 	return true
@@ -140,7 +161,7 @@ func (j *judgement) holds(policy *Policy) bool {
 	if failure, ok := errors.AsType[conditionFailure](err); ok {
 		j.failCondition(policy, failure)
 	} else if err != nil {
-		j.leave(policy, MissingConditions)
+		j.leave(policy, MissingConditions, false)
 	}
 	return err == nil && holds
 }
@@ -183,7 +204,7 @@ func (j *judgement) readLabels() {
 // withoutLabels records that a policy needs labels that are not there.
 func (j *judgement) withoutLabels(policy *Policy) {
 	if j.request.Offline {
-		j.leave(policy, MissingNamespaceLabels)
+		j.leave(policy, MissingNamespaceLabels, false)
 		return
 	}
 	j.fail(trial{policy: policy, action: policy.settings.action}, ReasonNamespace,
@@ -280,12 +301,14 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 			j.fail(t, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
 			continue
 		}
-		t.lacks = j.takeInventory(&t)
-		switch {
-		case !j.request.UserKnown && p.rule.reads.user:
-			t.lacks = &lack{missing: MissingUser}
-		case j.request.Stored && p.rule.reads.options:
-			t.lacks = &lack{missing: MissingOptions}
+		if !j.request.UserKnown && p.rule.reads.user {
+			t.lacks = append(t.lacks, lack{missing: MissingUser})
+		}
+		if j.request.Stored && p.rule.reads.options {
+			t.lacks = append(t.lacks, lack{missing: MissingOptions})
+		}
+		if missing := j.takeInventory(&t); missing != nil {
+			t.lacks = append(t.lacks, *missing)
 		}
 		ready = append(ready, t)
 	}
@@ -377,9 +400,9 @@ func (j *judgement) observe(t trial, outcome Outcome, took time.Duration) {
 	}
 }
 
-// leave records that a policy was not asked.
-func (j *judgement) leave(policy *Policy, missing Missing) {
-	j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, NotEvaluated{Policy: policy.name, Missing: missing})
+// leave records that a policy was not asked, or partly what can be told of it.
+func (j *judgement) leave(policy *Policy, missing Missing, partly bool) {
+	j.verdict.NotEvaluated = append(j.verdict.NotEvaluated, NotEvaluated{Policy: policy.name, Missing: missing, Partly: partly})
 }
 
 func (j *judgement) failAll(trials []trial, reason ErrorReason, message string) {

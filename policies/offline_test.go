@@ -89,7 +89,7 @@ func TestOfflineNothingIsGuessed(t *testing.T) {
 			want: []policies.NotEvaluated{{Policy: "p", Missing: policies.MissingNamespaceLabels}},
 		},
 		"a policy that reads the cluster": {
-			rego: always,
+			rego: "package p\nviolation contains \"no\" if count(object.get(data.inventory, \"cluster\", {})) == 0",
 			mod: func(spec *v1.WorkloadPolicySpec) {
 				spec.Inventory = []v1.InventoryKind{{APIVersion: "v1", Kind: "Node"}}
 			},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -55,6 +56,9 @@ type rule struct {
 	shared bool
 	// stuck is how many evaluations hang in the rule, having been abandoned.
 	stuck atomic.Int32
+	// bodies are those of the queries' rules by their names, found when first needed.
+	findBodies sync.Once
+	bodies     map[string][]ruleBody
 }
 
 // query asks for the value of one of verdictNames.

@@ -83,6 +83,11 @@ type flowFinder struct {
 }
 
 func (f *flowFinder) visitRule(r *ast.Rule) {
+	f.visitHead(r)
+	f.visit(r.Body)
+}
+
+func (f *flowFinder) visitHead(r *ast.Rule) {
 	f.rule, f.at = r, r.Location
 	head := r.Head
 	if value := head.Value; value != nil {
@@ -99,7 +104,6 @@ func (f *flowFinder) visitRule(r *ast.Rule) {
 	for _, element := range head.Reference {
 		f.visit(element)
 	}
-	f.visit(r.Body)
 }
 
 // visit looks at all expressions and terms in a part of a rule.

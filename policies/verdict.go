@@ -123,6 +123,9 @@ const (
 type NotEvaluated struct {
 	Policy  string
 	Missing Missing
+	// Partly tells that the policy was judged as far as it goes without: it is
+	// among Judged too, and what it found stands.
+	Partly bool
 }
 
 // Expiring is an exception that let violations pass and ends within a week or,
@@ -159,8 +162,9 @@ type Verdict struct {
 	// Excepted are the policies that a stored object passes by an exception,
 	// whatever they say of it.
 	Excepted []string
-	// NotEvaluated are policies that need what is not known of the request: the
-	// user of audit, preview and offline checks, and what Request.Offline says.
+	// NotEvaluated are policies that need what is not known of the request, for all
+	// that they might find or for a part: the user of audit, preview and offline
+	// checks, and what Request.Offline says.
 	NotEvaluated []NotEvaluated
 }
 

@@ -137,19 +137,18 @@ func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
 		// Nothing is run that would have to be cut.
 		return result{}
 	}
-	if t.lacks != nil {
-		return result{lacks: t.lacks}
-	}
 	if stuck := t.policy.rule.stuck.Load(); stuck >= maxStuck {
 		return result{reason: ReasonBusy, err: fmt.Errorf("%d evaluations of it for other requests have not ended long after their time", stuck)}
 	}
 	limits := w.attempt.judgement.snapshot.limits
 	w.cut = w.cut.arm(ctx, limits)
-	findings, err := w.eval.run(ctx, t, w.cut.cancel)
+	found, err := w.eval.judge(ctx, t, w.cut.cancel)
 	if err != nil {
 		return w.failed(ctx, err)
 	}
+	findings := found.findings
 	r = w.ratchet(ctx, t, findings, w.cut.cancel)
+	r.lacks, r.partly = t.lacks.first(found.open), found.partly
 	if limits.Explain && len(findings) > 0 {
 		w.eval.explain(ctx, t, w.cut.cancel, r.findings, r.tolerated)
 	}

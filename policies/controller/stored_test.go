@@ -145,7 +145,7 @@ func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 			if diff := cmp.Diff(tc.want, fields); diff != "" || len(got.errors) > 0 {
 				t.Errorf("violations (-want +got):\n%s%v", diff, got.errors)
 			}
-			if tc.missing == "" != (len(got.missing) == 0) || (tc.missing != "" && got.missing[0] != tc.missing) {
+			if tc.missing == "" != (len(got.missing) == 0) || (tc.missing != "" && got.missing[0].Missing != tc.missing) {
 				t.Errorf("missing %v, want %q", got.missing, tc.missing)
 			}
 		})

@@ -29,7 +29,7 @@ type outcome struct {
 	// that could not be evaluated.
 	violations []located
 	errors     []policies.PolicyError
-	missing    []policies.Missing
+	missing    []policies.NotEvaluated
 }
 
 // located is a violation with the path of its field in the stored object.
@@ -64,9 +64,7 @@ func outcomeOf(judgements []judgement) outcome {
 			o.violations = append(o.violations, one)
 		}
 		o.errors = append(o.errors, j.Errors...)
-		for _, one := range j.NotEvaluated {
-			o.missing = append(o.missing, one.Missing)
-		}
+		o.missing = append(o.missing, j.NotEvaluated...)
 	}
 	slices.SortStableFunc(o.violations, func(a, b located) int { return cmp.Compare(severity[a.Action], severity[b.Action]) })
 	return o
@@ -106,11 +104,12 @@ type tally struct {
 	failed int
 	fault  string
 	// missing is what objects do not tell, with the number of those that it
-	// kept from being judged.
-	missing map[policies.Missing]int
-	unseen  []unseenKind
-	named   []named
-	stray   strayFields
+	// kept from being judged, in part at least; partly counts those that were
+	// judged as far as it goes.
+	missing, partly map[policies.Missing]int
+	unseen          []unseenKind
+	named           []named
+	stray           strayFields
 	// unnamed counts those that may not be named to the author.
 	unnamed int
 }
@@ -124,7 +123,7 @@ type named struct {
 }
 
 func newTally(edit bool) *tally {
-	return &tally{edit: edit, byAction: map[v1.PolicyAction]int{}, missing: map[policies.Missing]int{}}
+	return &tally{edit: edit, byAction: map[v1.PolicyAction]int{}, missing: map[policies.Missing]int{}, partly: map[policies.Missing]int{}}
 }
 
 // add counts one object by what the new policy, and the old one if there is
@@ -145,8 +144,11 @@ func (t *tally) add(now, old outcome) bool {
 	if now.action() == v1.ActionDeny {
 		t.refused++
 	}
-	for _, missing := range now.missing {
-		t.missing[missing]++
+	for _, one := range now.missing {
+		t.missing[one.Missing]++
+		if one.Partly {
+			t.partly[one.Missing]++
+		}
 	}
 	if len(now.errors) > 0 {
 		t.failed++
@@ -208,12 +210,19 @@ func (t *tally) warnings() []string {
 		add("could not be evaluated for %d of %s: %s", t.failed, t.scope(), t.fault)
 	}
 	for _, missing := range sortedKeys(t.missing) {
-		add("not evaluated for %d of %s: %s", t.missing[missing], t.scope(), cmp.Or(missingTexts[missing], string(missing)))
+		add("%s for %d of %s: %s", t.notEvaluated(missing), t.missing[missing], t.scope(), cmp.Or(missingTexts[missing], string(missing)))
 	}
 	for _, one := range byReason(t.unseen) {
 		add("stored objects of %s are not looked at: %s", one.kind, one.reason)
 	}
 	return lines
+}
+
+func (t *tally) notEvaluated(missing policies.Missing) string {
+	if t.partly[missing] > 0 {
+		return "not evaluated in full"
+	}
+	return "not evaluated"
 }
 
 // byReason puts kinds that are not looked at for the same reason together.

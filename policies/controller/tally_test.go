@@ -102,10 +102,20 @@ func TestTally(t *testing.T) {
 				"preview: objects that you may not list are counted and not named",
 			},
 		},
+		"what could be told in part": {
+			pairs: [][2]outcome{
+				{outcome{asked: true, missing: []policies.NotEvaluated{{Missing: policies.MissingUser, Partly: true}}}, passes},
+				{outcome{asked: true, violations: does(v1.ActionDeny).violations, missing: []policies.NotEvaluated{{Missing: policies.MissingUser, Partly: true}}}, passes},
+			},
+			want: []string{
+				"preview: 1 of 2 stored objects would be refused if written now (to let them pass: action Warn or Audit, or exceptions)",
+				"preview: not evaluated in full for 2 of 2 stored objects: the rule reads who makes a request, which a stored object does not tell",
+			},
+		},
 		"what could not be told": {
 			pairs: [][2]outcome{
 				{outcome{asked: true, errors: []policies.PolicyError{{Message: "too slow"}}}, passes},
-				{outcome{asked: true, missing: []policies.Missing{policies.MissingUser}}, passes},
+				{outcome{asked: true, missing: []policies.NotEvaluated{{Missing: policies.MissingUser}}}, passes},
 			},
 			edits: func(t *tally) {
 				t.unseen = []unseenKind{{"*.apps", "only kinds that are named are looked at"}, {"Widget", "no"}, {"*.batch", "only kinds that are named are looked at"}}

@@ -82,7 +82,7 @@ type Fault struct {
 	Explanation *Explanation `json:"explanation,omitempty"`
 }
 
-// NotEvaluated is a policy that says nothing, and why.
+// NotEvaluated is a policy that says nothing, or not all that it might, and why.
 type NotEvaluated struct {
 	Policy string `json:"policy"`
 	Reason string `json:"reason"`
@@ -195,8 +195,12 @@ func (c *Checker) faultOf(cause webhooks.Cause) Fault {
 	}
 }
 
-// lack says what a policy needs to be evaluated.
+// lack says what a policy needs to be evaluated, or to be evaluated in full.
 func (c *Checker) lack(policy policies.NotEvaluated, namespace string) string {
+	if policy.Partly {
+		policy.Partly = false
+		return "in part, as " + c.lack(policy, namespace)
+	}
 	switch policy.Missing {
 	case policies.MissingUser:
 		return "it depends on the user, who is not known: give --user and --group"
