@@ -17,8 +17,8 @@ import (
 // as if somebody unknown created it. What a rule finds of who writes, or of the
 // change, is no fault of the stored object.
 //
-// A finding is tolerated if the old object has one at the same field, where roles
-// and worker groups are told by their names (see placeOf), and
+// A finding is tolerated if the old object has one at the same field, where the
+// items of lists are told by their names (see placeOf), and
 //   - with the same message, and the field's subtree is unchanged (without a
 //     field: the whole spec), or
 //   - the field lies in spec and the whole spec is unchanged.
@@ -35,7 +35,7 @@ func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cance
 	if len(findings) == 0 || in.oldObject == nil || request.Operation != v1.OperationUpdate || request.Stored {
 		return result{findings: findings}
 	}
-	before, err := w.before(t).run(ctx, t, cancel)
+	before, err := w.before(t).judge(ctx, t, cancel)
 	if err != nil {
 		// What cannot be shown to be old counts.
 		return result{findings: findings}
@@ -46,7 +46,7 @@ func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cance
 	}
 	var r result
 	for _, one := range findings {
-		if slices.ContainsFunc(before, func(old finding) bool { return change.tolerates(one, old) }) {
+		if slices.ContainsFunc(before.findings, func(old finding) bool { return change.tolerates(one, old) }) {
 			r.tolerated = append(r.tolerated, one)
 		} else {
 			r.findings = append(r.findings, one)
@@ -88,44 +88,6 @@ func (c *change) tolerates(now, old finding) bool {
 	}
 	inSpec := now.field == "spec" || strings.HasPrefix(now.field, "spec.")
 	return inSpec && c.specUnchanged()
-}
-
-// roles is the list whose items are told by their names, as server-side apply
-// tells them: adding a role moves others to other places, and changes none.
-const roles = "spec.roles"
-
-// placeOf gives a field path of an object for comparing only: spec.roles[1].replicas
-// is spec.roles["Worker"].replicas, where the names tell the roles apart. Other paths
-// stay as they are.
-func placeOf(path string, object ast.Value) string {
-	rest, inRoles := strings.CutPrefix(path, roles+"[")
-	index, rest, closed := strings.Cut(rest, "]")
-	if !inRoles || !closed {
-		return path
-	}
-	name, list := nameOf(valueAt(object, roles+"["+index+"]")), valueAt(object, roles)
-	items, isList := list.(*ast.Array)
-	if name == nil || !isList {
-		return path
-	}
-	alike := 0
-	items.Foreach(func(item *ast.Term) {
-		if sameValue(nameOf(item.Value), name) {
-			alike++
-		}
-	})
-	if alike != 1 {
-		return path
-	}
-	return roles + "[" + name.String() + "]" + rest
-}
-
-// nameOf is the name of an item, nil if it has none.
-func nameOf(item ast.Value) ast.Value {
-	if name, is := valueAt(item, "name").(ast.String); is {
-		return name
-	}
-	return nil
 }
 
 // unchanged reports whether the subtree at a field is the same as it was at its
