@@ -2,6 +2,7 @@ package policies
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 
 // device is an extended resource that a container names.
 type device struct {
-	container container
+	container *container
 	name      *ast.Term
 	// written and amounts hold limits and requests, in this order; nil where
 	// there is none, or no number.
@@ -46,32 +47,68 @@ func listsTerm(values [2]*ast.Term) *ast.Term {
 // findDevices finds the devices of all containers and the names of all
 // resources.
 func (w *workload) findDevices() {
-	for _, c := range w.containers {
-		lists := [2]ast.Object{}
-		var names []*ast.Term
-		for i, key := range resourceLists {
-			resources := get(c.spec, "resources")
-			if !isObject(resources) {
-				continue
-			}
-			list := resources.Value.(ast.Object).Get(key)
-			if !isObject(list) {
-				continue
-			}
-			lists[i] = list.Value.(ast.Object)
-			names = append(names, lists[i].Keys()...)
-		}
+	for i := range w.containers {
+		c := &w.containers[i]
+		lists := resourcesOf(c.spec)
+		names := namesOf(lists)
 		w.resourceNames = append(w.resourceNames, names...)
-		// A set is how the definition orders them.
-		for _, name := range ast.NewSet(names...).Slice() {
+		first := len(w.devices)
+		for _, name := range names {
 			if isExtended(textOf(name)) {
 				w.devices = append(w.devices, deviceOf(c, name, lists))
 			}
 		}
+		// A set is how the definition orders them.
+		slices.SortFunc(w.devices[first:], func(a, b device) int { return a.name.Value.Compare(b.name.Value) })
+	}
+	w.shareDevices()
+}
+
+// resourcesOf are the limits and requests of a container; nil where it has none.
+func resourcesOf(container *ast.Term) (lists [2]ast.Object) {
+	resources := get(container, "resources")
+	if !isObject(resources) {
+		return lists
+	}
+	for i, key := range resourceLists {
+		if list := resources.Value.(ast.Object).Get(key); isObject(list) {
+			lists[i] = list.Value.(ast.Object)
+		}
+	}
+	return lists
+}
+
+// namesOf are the names in two lists of resources, each once.
+func namesOf(lists [2]ast.Object) []*ast.Term {
+	var names []*ast.Term
+	for i, list := range lists {
+		if list == nil {
+			continue
+		}
+		names = slices.Grow(names, list.Len())
+		list.Foreach(func(name, _ *ast.Term) {
+			if i == 0 || lists[0] == nil || lists[0].Get(name) == nil {
+				names = append(names, name)
+			}
+		})
+	}
+	return names
+}
+
+// shareDevices gives each role its part of the devices, which are in the order of
+// the roles.
+func (w *workload) shareDevices() {
+	rest := w.devices
+	for i := range w.roles {
+		n := 0
+		for n < len(rest) && rest[n].container.role == &w.roles[i] {
+			n++
+		}
+		w.roles[i].devices, rest = rest[:n], rest[n:]
 	}
 }
 
-func deviceOf(c container, name *ast.Term, lists [2]ast.Object) device {
+func deviceOf(c *container, name *ast.Term, lists [2]ast.Object) device {
 	found := device{container: c, name: name}
 	for i, list := range lists {
 		if list == nil {
@@ -92,20 +129,45 @@ func isExtended(name string) bool {
 
 // podTerm counts the devices that one pod of a role needs.
 func (w *workload) podTerm(r *role) *ast.Term {
-	demand := ast.NewObject()
-	for _, d := range w.devices {
-		if strings.HasPrefix(d.container.path, r.podPath+".") && demand.Get(d.name) == nil {
-			demand.Insert(d.name, podDemand(r.pod, d.name))
-		}
-	}
 	return ast.ObjectTerm(
 		ast.Item(keyClaims, claimsOf(r)),
 		ast.Item(keyRole, r.name),
 		ast.Item(keyReplicas, r.replicas),
 		ast.Item(keyReplicasPath, ast.StringTerm(r.replicasPath)),
 		ast.Item(keyPodPath, ast.StringTerm(r.podPath)),
-		ast.Item(keyDemand, ast.NewTerm(demand)),
+		ast.Item(keyDemand, ast.ObjectTerm(r.demand()...)),
 	)
+}
+
+// demand is what one pod of the role needs of each device: names with numbers, in
+// the order of the names.
+func (r *role) demand() [][2]*ast.Term {
+	if r.needs != nil || len(r.devices) == 0 {
+		return r.needs
+	}
+	byName := slices.Clone(r.devices)
+	slices.SortStableFunc(byName, func(a, b device) int { return strings.Compare(textOf(a.name), textOf(b.name)) })
+	for len(byName) > 0 {
+		name, n := byName[0].name, 1
+		for n < len(byName) && textOf(byName[n].name) == textOf(name) {
+			n++
+		}
+		r.needs = append(r.needs, ast.Item(name, r.demandOf(byName[:n])))
+		byName = byName[n:]
+	}
+	return r.needs
+}
+
+// demandFor is how many devices with names that match patterns one pod of the
+// role needs.
+func (r *role) demandFor(patterns *ast.Array) *ast.Term {
+	var demand amounts
+	for _, need := range r.demand() {
+		if matches(patterns, textOf(need[0])) {
+			demand.add(need[1])
+		}
+	}
+	return demand.total()
 }
 
 func claimsOf(r *role) *ast.Term {
@@ -118,23 +180,77 @@ func claimsOf(r *role) *ast.Term {
 	return ast.InternedTerm(claims)
 }
 
-// podDemand is the larger of what runs at the same time: the containers with
-// all sidecars, or an init container with the sidecars that started before it.
-func podDemand(pod, name *ast.Term) *ast.Term {
-	var running, sidecars []*ast.Term
-	for _, c := range listOf(get(pod, "containers")) {
-		running = append(running, amount(c, name))
-	}
-	candidates := []*ast.Term{zero}
-	for _, c := range listOf(get(pod, "initContainers")) {
-		if isSidecar(c) {
-			sidecars = append(sidecars, amount(c, name))
-			continue
+// demandOf is the larger of what runs at the same time: the containers with all
+// sidecars, or an init container with the sidecars that started before it. It
+// looks at none but the containers that name the device, in their order: an
+// object may have tens of thousands of them, and as many names.
+func (r *role) demandOf(named []device) *ast.Term {
+	var running, sidecars amounts
+	most, next := zero, 0
+	starts := func(from, to int, n *ast.Term) {
+		if r.initsBetween(from, to) {
+			most = largest(most, n)
 		}
-		candidates = append(candidates, total([]*ast.Term{amount(c, name), total(sidecars)}))
 	}
-	candidates = append(candidates, total(append(running, sidecars...)))
-	return largest(candidates...)
+	for i := range named {
+		d, c := &named[i], named[i].container
+		switch c.kind {
+		case "main":
+			running.add(d.amount())
+		case "init", "sidecar":
+			starts(next, c.index, sidecars.total())
+			next = c.index + 1
+			if c.kind == "sidecar" {
+				sidecars.add(d.amount())
+			} else {
+				most = largest(most, total([]*ast.Term{d.amount(), sidecars.total()}))
+			}
+		}
+	}
+	starts(next, len(r.plainInits)-1, sidecars.total())
+	return largest(most, running.with(&sidecars))
+}
+
+// initsBetween reports whether an init container that is no sidecar has one of
+// some indices.
+func (r *role) initsBetween(from, to int) bool {
+	return from < to && r.plainInits[to] > r.plainInits[from]
+}
+
+// amount is the limit, which the request of an extended resource must equal, or
+// the request where there is no limit.
+func (d *device) amount() *ast.Term {
+	return or(d.amounts[0], or(d.amounts[1], zero))
+}
+
+// amounts are numbers to be summed up, exactly as Rego does.
+type amounts struct {
+	list []*ast.Term
+	// whole is their sum unless one of them is not small.
+	whole int
+	other bool
+}
+
+func (a *amounts) add(n *ast.Term) {
+	a.list = append(a.list, n)
+	whole, ok := small(n)
+	a.whole += whole
+	a.other = a.other || !ok
+}
+
+func (a *amounts) total() *ast.Term {
+	if a.other {
+		return total(a.list)
+	}
+	return ast.InternedTerm(a.whole)
+}
+
+// with is the sum of these and more.
+func (a *amounts) with(more *amounts) *ast.Term {
+	if a.other || more.other {
+		return total(slices.Concat(a.list, more.list))
+	}
+	return ast.InternedTerm(a.whole + more.whole)
 }
 
 func total(amounts []*ast.Term) *ast.Term {
@@ -189,27 +305,6 @@ func largest(numbers ...*ast.Term) *ast.Term {
 		}
 	}
 	return most
-}
-
-// amount is the limit, which the request of an extended resource must equal,
-// or the request where there is no limit.
-func amount(container, name *ast.Term) *ast.Term {
-	for _, key := range resourceLists {
-		list := get(container, "resources")
-		if !isObject(list) {
-			return zero
-		}
-		list = list.Value.(ast.Object).Get(key)
-		if !isObject(list) {
-			continue
-		}
-		if value := list.Value.(ast.Object).Get(name); value != nil {
-			if n := quantity(value); n != nil {
-				return n
-			}
-		}
-	}
-	return zero
 }
 
 var (

@@ -121,7 +121,7 @@ func growStack() byte {
 }
 
 // commonDepth is a power of two.
-const commonDepth = 32 << 10
+const commonDepth = 64 << 10
 
 // evaluate runs one policy until its deadline.
 func (w *worker) evaluate(ctx context.Context, t trial) (r result) {

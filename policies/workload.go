@@ -81,6 +81,13 @@ type role struct {
 	podPath      string
 	pod          *ast.Term
 
+	// plainInits counts the init containers before each that are no sidecars, and
+	// at its end all of them.
+	plainInits []int
+	// devices are those of its containers, in their order.
+	devices []device
+	// needs are its demand, once that was asked for.
+	needs [][2]*ast.Term
 	// made is what rules see of it, once one has asked.
 	made *ast.Term
 }
@@ -219,12 +226,13 @@ func (w *workload) addRun(path string) {
 }
 
 // container is a container of a role's pods; kind is main, init, sidecar or
-// ephemeral.
+// ephemeral, index its place in its list.
 type container struct {
-	role *role
-	kind string
-	path string
-	spec *ast.Term
+	role  *role
+	kind  string
+	index int
+	path  string
+	spec  *ast.Term
 
 	made *ast.Term
 }
@@ -248,28 +256,37 @@ func (c *container) makeTerm() *ast.Term {
 func (w *workload) findContainers() {
 	for i := range w.roles {
 		r := &w.roles[i]
-		for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
-			for i, spec := range listOf(get(r.pod, list)) {
-				if !isObject(spec) {
-					continue
-				}
-				kind := "main"
-				switch {
-				case list == "initContainers" && isSidecar(spec):
-					kind = "sidecar"
-				case list == "initContainers":
-					kind = "init"
-				case list == "ephemeralContainers":
-					kind = "ephemeral"
-				}
-				w.containers = append(w.containers, container{
-					role: r,
-					kind: kind,
-					path: r.podPath + "." + list + "[" + strconv.Itoa(i) + "]",
-					spec: spec,
-				})
+		inits := listOf(get(r.pod, "initContainers"))
+		w.addContainers(r, "containers", listOf(get(r.pod, "containers")))
+		w.addContainers(r, "initContainers", inits)
+		w.addContainers(r, "ephemeralContainers", listOf(get(r.pod, "ephemeralContainers")))
+		r.plainInits = make([]int, 1, len(inits)+1)
+		for i, spec := range inits {
+			plain := r.plainInits[i]
+			if !isSidecar(spec) {
+				plain++
 			}
+			r.plainInits = append(r.plainInits, plain)
 		}
+	}
+}
+
+func (w *workload) addContainers(r *role, list string, specs []*ast.Term) {
+	for i, spec := range specs {
+		if !isObject(spec) {
+			continue
+		}
+		kind := "main"
+		switch {
+		case list == "initContainers" && isSidecar(spec):
+			kind = "sidecar"
+		case list == "initContainers":
+			kind = "init"
+		case list == "ephemeralContainers":
+			kind = "ephemeral"
+		}
+		path := r.podPath + "." + list + "[" + strconv.Itoa(i) + "]"
+		w.containers = append(w.containers, container{role: r, kind: kind, index: i, path: path, spec: spec})
 	}
 }
 
@@ -290,6 +307,8 @@ var (
 	keyType         = ast.StringTerm("type")
 	keyWritten      = ast.StringTerm("written")
 	keyAmounts      = ast.StringTerm("amounts")
+	keyNeeds        = ast.StringTerm("needs")
+	keySelector     = ast.StringTerm("selector")
 	keyDemand       = ast.StringTerm("demand")
 	keyResources    = ast.StringTerm("resources")
 	keyLimits       = ast.StringTerm("limits")

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -179,4 +180,56 @@ func breakAt(random *rand.Rand, value ast.Value) ast.Value {
 		return ast.NewArray(elems...)
 	}
 	return junk[random.IntN(len(junk))]
+}
+
+// TestWorkloadOfManyContainers holds what is computed natively, which nothing
+// interrupts, to time that grows with the object and not with its square: an
+// object of 3 MiB, as many as an API server takes, has tens of thousands of
+// containers, roles and names.
+func TestWorkloadOfManyContainers(t *testing.T) {
+	const n = 30_000
+	list := func(one string) string {
+		var text strings.Builder
+		for i := range n {
+			text.WriteString(strings.ReplaceAll(one, "#", strconv.Itoa(i)) + ",")
+		}
+		return "[" + strings.TrimSuffix(text.String(), ",") + "]"
+	}
+	limits := strings.Trim(strings.ReplaceAll(list(`"a/#":1`), "[", ""), "]")
+	own := list(`{"name":"#","resources":{"limits":{"a/#":1}}}`)
+	sidecars := list(`{"name":"#","restartPolicy":"Always","resources":{"limits":{"a/b":1}}},{"resources":{"requests":{"a/b":"2"}}}`)
+	pods := map[string]string{
+		"a device for each container":   `"containers":` + own,
+		"sidecars":                      `"initContainers":` + sidecars,
+		"a container of many devices":   `"containers":[{"resources":{"limits":{` + limits + `},"requests":{` + limits + `}}}]`,
+		"a container with many volumes": `"volumes":` + list(`{"name":"#"}`) + `,"containers":[{"volumeMounts":` + list(`{"name":"#","mountPath":"/dev/shm"}`) + `,"resources":{"limits":{"a/b":8}}}]`,
+	}
+	objects := map[string]string{"roles": `{"apiVersion":"penstock.dev/v1","kind":"TrainingJob","spec":{"roles":` +
+		list(`{"name":"#","template":{"spec":{"containers":[{"resources":{"limits":{"a/#":1}}}]}}}`) + `}}`}
+	for name, pod := range pods {
+		objects[name] = `{"apiVersion":"v1","kind":"Pod","spec":{` + pod + `}}`
+	}
+	for name, text := range objects {
+		t.Run(name, func(t *testing.T) {
+			object, err := ParseJSON([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			w := newWorkload(ast.NewTerm(object))
+			for name := range workloadValues {
+				w.value(name)
+			}
+			everything, few := parseTerm(t, `["*"]`), parseTerm(t, `[{"resources": ["*"], "key": "a", "effect": "NoSchedule"}]`)
+			for _, name := range []string{"most_per_pod", "total_of", "wishes", "names_like"} {
+				w.call(name, []*ast.Term{everything})
+			}
+			w.call("untolerated", []*ast.Term{few})
+			w.call("cramped", []*ast.Term{everything, parseTerm(t, `2`)})
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("took %s", took)
+			}
+			t.Log(time.Since(start))
+		})
+	}
 }

@@ -23,6 +23,7 @@ var workloadFunctions = map[string]workloadFunction{
 	"demand_for":  {2, func(_ *workload, a []*ast.Term) *ast.Term { return demandFor(a[0], a[1]) }},
 
 	"most_per_pod": {1, func(w *workload, a []*ast.Term) *ast.Term { return w.mostPerPod(a[0]) }},
+	"wishes":       {1, func(w *workload, a []*ast.Term) *ast.Term { return w.wishes(a[0]) }},
 	"total_of":     {1, func(w *workload, a []*ast.Term) *ast.Term { return w.totalOf(a[0]) }},
 	"untolerated":  {1, func(w *workload, a []*ast.Term) *ast.Term { return w.untolerated(a[0]) }},
 	"mispinned":    {1, func(w *workload, a []*ast.Term) *ast.Term { return w.mispinned(a[0]) }},

@@ -28,6 +28,7 @@ var functionArguments = map[string][][]string{
 	"quantity":     {{`8`, `"8"`, `"8.0"`, `"1k"`, `"500m"`, `"1e3"`, `"9007199254740993"`, `"eight"`, `""`, `null`, `[]`, `0.5`}},
 	"most_per_pod": {patternArguments},
 	"total_of":     {patternArguments},
+	"wishes":       {patternArguments},
 	"names_like":   {patternArguments},
 	"names_beyond": {patternArguments},
 	"keys_like":    {{`{"nvidia.com/gpu": 1, "a*b": 2, "": 3}`, `{}`, `["*"]`, `null`, `"x"`}, patternArguments},

@@ -84,14 +84,13 @@ func (w *workload) totalOf(patterns *ast.Term) *ast.Term {
 
 // demands are what one pod of each role needs; nil where Rego has to say.
 func (w *workload) demands(patterns *ast.Term) []*ast.Term {
-	pods := listOf(w.value("pods"))
-	demands := make([]*ast.Term, 0, len(pods)+1)
-	for _, pod := range pods {
-		demand := demandFor(pod, patterns)
-		if demand == nil {
-			return nil
-		}
-		demands = append(demands, demand)
+	list, ok := patternsOf(patterns)
+	if !ok {
+		return nil
+	}
+	demands := make([]*ast.Term, 0, len(w.roles)+1)
+	for i := range w.roles {
+		demands = append(demands, w.roles[i].demandFor(list))
 	}
 	return demands
 }
@@ -138,7 +137,8 @@ func (w *workload) cramped(patterns, least *ast.Term) *ast.Term {
 		return nil
 	}
 	var selected []*ast.Term
-	for _, c := range w.containers {
+	for i := range w.containers {
+		c := &w.containers[i]
 		if c.kind != "main" || isTrue(get(c.role.pod, "hostIPC")) ||
 			w.containerDemand(c, list).Value.Compare(least.Value) < 0 || isRoomy(c) {
 			continue
@@ -154,44 +154,39 @@ func (w *workload) cramped(patterns, least *ast.Term) *ast.Term {
 
 // containerDemand is how many devices with names that match patterns a
 // container asks for; devices are told apart from other resources by the name.
-func (w *workload) containerDemand(c container, patterns *ast.Array) *ast.Term {
-	var amounts []*ast.Term
-	for _, name := range namesIn(c.spec) {
+func (w *workload) containerDemand(c *container, patterns *ast.Array) *ast.Term {
+	lists := resourcesOf(c.spec)
+	var demand amounts
+	for _, name := range namesOf(lists) {
 		if matches(patterns, textOf(name)) {
-			amounts = append(amounts, amount(c.spec, name))
+			d := deviceOf(c, name, lists)
+			demand.add(d.amount())
 		}
 	}
-	return total(amounts)
-}
-
-// namesIn are the names of resources in a container, each once.
-func namesIn(container *ast.Term) []*ast.Term {
-	var names []*ast.Term
-	for _, list := range resourceLists {
-		if resources := getAt(container, []*ast.Term{keyResources, list}); isObject(resources) {
-			for _, name := range resources.Value.(ast.Object).Keys() {
-				if !slices.ContainsFunc(names, name.Equal) {
-					names = append(names, name)
-				}
-			}
-		}
-	}
-	return names
+	return demand.total()
 }
 
 func isTrue(value *ast.Term) bool {
 	return value != nil && value.Value.Compare(ast.Boolean(true)) == 0
 }
 
-func isRoomy(c container) bool {
-	volumes := listOf(get(c.role.pod, "volumes"))
-	return slices.ContainsFunc(listOf(get(c.spec, "volumeMounts")), func(mount *ast.Term) bool {
+// isRoomy reports whether a volume that is not on disk is mounted where processes
+// share memory.
+func isRoomy(c *container) bool {
+	var mounted []*ast.Term
+	for _, mount := range listOf(get(c.spec, "volumeMounts")) {
 		path, name := textOf(get(mount, "mountPath")), get(mount, "name")
-		return (path == "/dev/shm" || path == "/dev/shm/") && name != nil &&
-			slices.ContainsFunc(volumes, func(volume *ast.Term) bool {
-				named := get(volume, "name")
-				return named != nil && named.Equal(name) && !isOnDisk(volume)
-			})
+		if (path == "/dev/shm" || path == "/dev/shm/") && name != nil {
+			mounted = append(mounted, name)
+		}
+	}
+	if len(mounted) == 0 {
+		return false
+	}
+	names := ast.NewSet(mounted...)
+	return slices.ContainsFunc(listOf(get(c.role.pod, "volumes")), func(volume *ast.Term) bool {
+		name := get(volume, "name")
+		return name != nil && names.Contains(name) && !isOnDisk(volume)
 	})
 }
 

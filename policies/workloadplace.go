@@ -9,6 +9,29 @@ import (
 
 // What the shared library says of where pods can land.
 
+// wishes are what pods ask nodes for, each once: a device whose name matches
+// patterns, how many, and the node selector.
+func (w *workload) wishes(patterns *ast.Term) *ast.Term {
+	list, ok := patternsOf(patterns)
+	if !ok {
+		return nil
+	}
+	wishes := ast.NewSet()
+	for i := range w.roles {
+		selector := get(w.roles[i].pod, "nodeSelector")
+		if !isObject(selector) {
+			selector = ast.InternedEmptyObject
+		}
+		for _, need := range w.roles[i].demand() {
+			name, needs := need[0], need[1]
+			if matches(list, textOf(name)) && needs.Value.Compare(zero.Value) > 0 {
+				wishes.Add(ast.ObjectTerm(ast.Item(keyName, name), ast.Item(keyNeeds, needs), ast.Item(keySelector, selector)))
+			}
+		}
+	}
+	return ast.NewTerm(wishes)
+}
+
 // untolerated pairs each role that asks for tainted devices with the taint that
 // its pods do not tolerate.
 func (w *workload) untolerated(taints *ast.Term) *ast.Term {
@@ -16,15 +39,11 @@ func (w *workload) untolerated(taints *ast.Term) *ast.Term {
 	if !ok || list.Until(func(taint *ast.Term) bool { return !isTaint(taint) }) {
 		return nil
 	}
-	pods := listOf(w.value("pods"))
 	var pairs []*ast.Term
 	for i := range w.roles {
 		for _, taint := range listOf(taints) {
-			demand := demandFor(pods[i], get(taint, "resources"))
-			if demand == nil {
-				return nil
-			}
-			if demand.Value.Compare(zero.Value) > 0 && !tolerates(w.roles[i].pod, taint) {
+			resources, _ := patternsOf(get(taint, "resources"))
+			if w.roles[i].demandFor(resources).Value.Compare(zero.Value) > 0 && !tolerates(w.roles[i].pod, taint) {
 				pairs = append(pairs, ast.ObjectTerm(ast.Item(keyRole, w.roles[i].term()), ast.Item(keyTaint, taint)))
 			}
 		}
@@ -77,12 +96,12 @@ func (w *workload) mispinned(rows *ast.Term) *ast.Term {
 	if !ok || list.Until(func(row *ast.Term) bool { return !isPinRow(row) }) {
 		return nil
 	}
-	pods := listOf(w.value("pods"))
 	var found []*ast.Term
 	for i := range w.roles {
 		for _, pin := range pinsOf(w.roles[i].pod) {
 			list.Foreach(func(row *ast.Term) {
-				if pin.fits(row) && demandFor(pods[i], get(row, "resources")).Value.Compare(zero.Value) > 0 {
+				resources, _ := patternsOf(get(row, "resources"))
+				if pin.fits(row) && w.roles[i].demandFor(resources).Value.Compare(zero.Value) > 0 {
 					found = append(found, ast.ObjectTerm(
 						ast.Item(keyRole, w.roles[i].term()), ast.Item(keyRow, row), ast.Item(keyPin, pin.term())))
 				}

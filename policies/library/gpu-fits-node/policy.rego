@@ -3,28 +3,13 @@ package gpu_fits_node
 import data.penstock.workload
 
 violation contains {"msg": msg, "field": field, "fix": fix} if {
-	workload.most_per_pod(input.parameters.resources) > 0
-	some wish in unmet
+	some wish in workload.wishes(input.parameters.resources)
+	not fits(wish.selector, wish.name, wish.needs)
 	some i, pod in workload.pods
 	pod.demand[wish.name] == wish.needs
-	selector(workload.roles[i].pod) == wish.selector
+	workload.node_selector(workload.roles[i].pod) == wish.selector
 	[msg, field, fix] := verdict(pod, wish)
 }
-
-# What pods of several roles wish alike is looked for once.
-unmet := {wish |
-	some wish in {{"name": name, "needs": needs, "selector": selector(workload.roles[i].pod)} |
-		some i, pod in workload.pods
-		some name, needs in pod.demand
-		workload.matches_any(name, input.parameters.resources)
-		needs > 0
-	}
-	not fits(wish.selector, wish.name, wish.needs)
-}
-
-selector(spec) := spec.nodeSelector if {
-	is_object(spec.nodeSelector)
-} else := {}
 
 fits(wanted, name, needs) if {
 	some node in data.inventory.cluster.v1.Node

@@ -382,6 +382,19 @@ total_of(patterns) := sum([n |
 	n := demand_for(pod, patterns) * pod.replicas
 ])
 
+# wishes are what pods ask nodes for, each once however many roles ask it: name
+# and needs of a device whose name matches patterns, and the selector of nodes.
+wishes(patterns) := {{"name": name, "needs": needs, "selector": node_selector(roles[i].pod)} |
+	some i, pod in pods
+	some name, needs in pod.demand
+	matches_any(name, patterns)
+	needs > 0
+}
+
+node_selector(pod) := pod.nodeSelector if {
+	is_object(pod.nodeSelector)
+} else := {}
+
 # unsound_devices are the devices that are not asked for as a whole number that
 # limit and request agree on.
 unsound_devices := [device |
