@@ -310,7 +310,6 @@ var (
 	keyNeeds        = ast.StringTerm("needs")
 	keySelector     = ast.StringTerm("selector")
 	keyDemand       = ast.StringTerm("demand")
-	keyResources    = ast.StringTerm("resources")
 	keyLimits       = ast.StringTerm("limits")
 	keyRequests     = ast.StringTerm("requests")
 	keyClaims       = ast.StringTerm("claims")

@@ -260,7 +260,7 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 		Kinds:   loader.Kinds(),
 		Authors: &controller.Authors{Reviews: mgr.GetClient(), Mapper: loader.Kinds()},
 		Preview: controller.NewPreview(controller.Preview{
-			Live: mgr.GetAPIReader(), Reviews: mgr.GetClient(), Mapper: loader.Kinds(), Stored: stored, Engine: engine, Deadline: o.policyDeadline,
+			Live: mgr.GetAPIReader(), Cached: mgr.GetClient(), Reviews: mgr.GetClient(), Mapper: loader.Kinds(), Stored: stored, Engine: engine, Deadline: o.policyDeadline,
 		}),
 
 		Reach:            rules.Reach(),

@@ -15,6 +15,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
@@ -33,7 +34,7 @@ func TestIntegration(t *testing.T) {
 	RegisterFailHandler(Fail)
 	// Otherwise what waits with a context waits for ever.
 	EnforceDefaultTimeoutsWhenUsingContexts()
-	SetDefaultEventuallyTimeout(20 * time.Second)
+	SetDefaultEventuallyTimeout(40 * time.Second)
 	SetDefaultEventuallyPollingInterval(50 * time.Millisecond)
 	log.SetLogger(GinkgoLogr)
 	RunSpecs(t, "Integration")
@@ -145,7 +146,15 @@ func newNamespace(ctx context.Context, labels map[string]string) string {
 	namespace.SetGenerateName("spec-")
 	namespace.SetLabels(labels)
 	Expect(k8s.Create(ctx, namespace)).To(Succeed())
-	return namespace.GetName()
+	name := namespace.GetName()
+	DeferCleanup(func(ctx context.Context) {
+		// No controller empties namespaces here, and what specs leave is work for
+		// the manager under all that follow. Jobs go before pods, which they make anew.
+		for _, kind := range []client.Object{&v1.TrainingJob{}, &v1.RayCluster{}, &corev1.Pod{}} {
+			Expect(k8s.DeleteAllOf(ctx, kind, client.InNamespace(name), client.GracePeriodSeconds(0))).To(Succeed())
+		}
+	})
+	return name
 }
 
 // kubectl runs the real kubectl and gives its output, both streams together.
