@@ -96,6 +96,18 @@ func TestCompile(t *testing.T) {
 			policy: policy("p", "package p\nallow if true\n"),
 			want:   []string{"spec.rego: 1:1: rego_compile_error: there is no rule violation (or deny, or warn)"},
 		},
+		"a verdict that is misspelt": {
+			policy: policy("p", "package p\nviolaton contains \"x\" if true\n"),
+			want:   []string{"spec.rego: 2:1: rego_compile_error: there is no rule violation (or deny, or warn): call violaton so: violation"},
+		},
+		"a verdict with its letters in disorder": {
+			policy: policy("p", "package p\nallow if true\ndney contains \"x\" if true\n"),
+			want:   []string{"spec.rego: 3:1: rego_compile_error: there is no rule violation (or deny, or warn): call dney so: deny"},
+		},
+		"a verdict in the words of others": {
+			policy: policy("p", "package p\nWarning contains \"x\" if true\n"),
+			want:   []string{"spec.rego: 2:1: rego_compile_error: there is no rule violation (or deny, or warn): call Warning so: warn"},
+		},
 		"a function for a verdict": {
 			policy: policy("p", "package p\nviolation(x) := x\n"),
 			want:   []string{"spec.rego: 2:1: rego_compile_error: violation must be a set of violations and is a function"},

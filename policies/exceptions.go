@@ -31,7 +31,16 @@ func validateExceptions(exceptions []v1.PolicyException, path *field.Path) field
 // namespaces is for cluster-scoped objects. A Namespace is one of these, whose
 // requests are made in the namespace that it is.
 func exceptionFor(exceptions []v1.PolicyException, request *Request) *v1.PolicyException {
-	var found *v1.PolicyException
+	if i := ExceptionOf(exceptions, request); i >= 0 {
+		return &exceptions[i]
+	}
+	return nil
+}
+
+// ExceptionOf gives the index of the exception by which a request passes, -1 if it
+// does by none.
+func ExceptionOf(exceptions []v1.PolicyException, request *Request) int {
+	found := -1
 	kind := request.Kind
 	placed := request.Namespace != "" && (kind.Group != "" || kind.Kind != "Namespace")
 	for i := range exceptions {
@@ -42,8 +51,8 @@ func exceptionFor(exceptions []v1.PolicyException, request *Request) *v1.PolicyE
 		case len(exception.Namespaces) == 0 && placed:
 		case len(exception.Namespaces) > 0 && !matchesOneOf(exception.Namespaces, request.Namespace):
 		case len(exception.Names) > 0 && !matchesOneOf(exception.Names, request.Name):
-		case found == nil || exception.Until.After(found.Until.Time):
-			found = exception
+		case found < 0 || exception.Until.After(exceptions[found].Until.Time):
+			found = i
 		}
 	}
 	return found

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -22,6 +21,9 @@ type trial struct {
 	// exception lets the request pass; what it lets pass is told all the same,
 	// as it ends soon, or nobody makes a request.
 	exception *v1.PolicyException
+	// passes tells that it lets pass whatever the policy would say, of which
+	// nothing is told: only offline is it worth knowing.
+	passes bool
 	// inventory is nil when the policy reads none.
 	inventory *inventoryView
 	// lacks are what is missing for a whole answer, first what is told of first.
@@ -125,13 +127,14 @@ func (j *judgement) trials(found []*Policy) []trial {
 			continue
 		}
 		exception := exceptionFor(policy.exceptions, j.request)
-		if exception != nil && !j.request.Stored && !endsSoon(exception, j.request.Now) {
+		passes := exception != nil && !j.request.Stored && !endsSoon(exception, j.request.Now)
+		if passes && !j.request.Offline {
 			continue
 		}
 		if exception != nil && j.request.Stored {
 			j.verdict.Excepted = append(j.verdict.Excepted, policy.name)
 		}
-		t := trial{policy: policy, exception: exception}
+		t := trial{policy: policy, exception: exception, passes: passes}
 		t.action, t.parameters = policy.settings.in(known)
 		trials = append(trials, t)
 	}
@@ -222,26 +225,6 @@ func (j *judgement) labelsFor(policy *Policy) (labels.Set, bool) {
 	return named, policy.settledBy(named)
 }
 
-// settledBy reports whether the other labels of a namespace cannot change what a
-// policy says there: nothing looks at them, or these alone keep it from being
-// selected.
-func (p *Policy) settledBy(known labels.Set) bool {
-	requirements, _ := p.matcher.namespaceSelector.Requirements()
-	if slices.ContainsFunc(requirements, func(one labels.Requirement) bool { return known.Has(one.Key()) && !one.Matches(known) }) {
-		return true
-	}
-	if p.rule != nil && p.rule.reads.namespace || looksBeyond(p.matcher.namespaceSelector, known) {
-		return false
-	}
-	return !slices.ContainsFunc(p.settings.overrides, func(one override) bool { return looksBeyond(one.selector, known) })
-}
-
-// looksBeyond reports whether a selector looks at other labels than those.
-func looksBeyond(selector labels.Selector, known labels.Set) bool {
-	requirements, _ := selector.Requirements()
-	return slices.ContainsFunc(requirements, func(one labels.Requirement) bool { return !known.Has(one.Key()) })
-}
-
 // needsLabels reports whether the verdict may depend on the namespace's labels.
 func (p *Policy) needsLabels() bool {
 	return !p.matcher.namespaceSelector.Empty() || len(p.settings.overrides) > 0 ||
@@ -296,6 +279,10 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 			if !isUpdate && !p.matcher.objectSelector.Matches(object) {
 				continue
 			}
+		}
+		if t.passes {
+			j.verdict.Excepted = append(j.verdict.Excepted, p.name)
+			continue
 		}
 		if p.rule == nil {
 			j.fail(t, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
@@ -407,6 +394,8 @@ func (j *judgement) leave(policy *Policy, missing Missing, partly bool) {
 
 func (j *judgement) failAll(trials []trial, reason ErrorReason, message string) {
 	for _, t := range trials {
-		j.fail(t, reason, message)
+		if !t.passes {
+			j.fail(t, reason, message)
+		}
 	}
 }

@@ -71,3 +71,23 @@ func selector(from *metav1.LabelSelector, path *field.Path) (labels.Selector, fi
 	}
 	return compiled, nil
 }
+
+// settledBy reports whether the other labels of a namespace cannot change what a
+// policy says there: nothing looks at them, or these alone keep it from being
+// selected.
+func (p *Policy) settledBy(known labels.Set) bool {
+	requirements, _ := p.matcher.namespaceSelector.Requirements()
+	if slices.ContainsFunc(requirements, func(one labels.Requirement) bool { return known.Has(one.Key()) && !one.Matches(known) }) {
+		return true
+	}
+	if p.rule != nil && p.rule.reads.namespace || looksBeyond(p.matcher.namespaceSelector, known) {
+		return false
+	}
+	return !slices.ContainsFunc(p.settings.overrides, func(one override) bool { return looksBeyond(one.selector, known) })
+}
+
+// looksBeyond reports whether a selector looks at other labels than those.
+func looksBeyond(selector labels.Selector, known labels.Set) bool {
+	requirements, _ := selector.Requirements()
+	return slices.ContainsFunc(requirements, func(one labels.Requirement) bool { return !known.Has(one.Key()) })
+}

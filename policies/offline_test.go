@@ -10,6 +10,41 @@ import (
 	"github.com/penstock-dev/penstock/policies"
 )
 
+// Offline it is told that a policy is not asked for the sake of an exception, if it
+// would be otherwise.
+func TestOfflineExceptionsAreTold(t *testing.T) {
+	excepts := policy("p", "package p\nviolation contains \"no\" if true", func(spec *v1.WorkloadPolicySpec) {
+		spec.Match.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "yes"}}
+		spec.Exceptions = []v1.PolicyException{
+			{Namespaces: []string{"team"}, Until: metav1.NewTime(now.AddDate(0, 0, -1)), Reason: "over"},
+			{Namespaces: []string{"t*"}, Until: metav1.NewTime(now.AddDate(0, 0, 30)), Reason: "shorter"},
+			{Namespaces: []string{"team"}, Until: metav1.NewTime(now.AddDate(0, 0, 60)), Reason: "longest"},
+		}
+	})
+	for name, tc := range map[string]struct {
+		object  string
+		offline bool
+		want    []string
+	}{
+		"offline":                            {object: `{"metadata":{"labels":{"gpu":"yes"}}}`, offline: true, want: []string{"p"}},
+		"an object that does not match":      {object: `{"metadata":{}}`, offline: true},
+		"in a cluster it need not be":        {object: `{"metadata":{"labels":{"gpu":"yes"}}}`},
+		"whatever else is wrong with it all": {object: `{"metadata":`, offline: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := createRequest([]byte(tc.object))
+			request.Offline = tc.offline
+			verdict := judge(t, excepts, request)
+			if diff := cmp.Diff(tc.want, verdict.Excepted); diff != "" || !verdict.Allowed() || len(verdict.Judged)+len(verdict.Errors) > 0 {
+				t.Errorf("excepted (-want +got):\n%s%+v", diff, verdict)
+			}
+			if got := policies.ExceptionOf(excepts.Spec.Exceptions, &request); got != 2 {
+				t.Errorf("exception %d, want that which ends last", got)
+			}
+		})
+	}
+}
+
 func TestOfflineNothingIsGuessed(t *testing.T) {
 	const always = "package p\nviolation contains \"no\" if true"
 	research := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "research"}}

@@ -160,7 +160,8 @@ type Verdict struct {
 	// week and, for stored objects, all.
 	Expiring []Expiring
 	// Excepted are the policies that a stored object passes by an exception,
-	// whatever they say of it.
+	// whatever they say of it; of an offline request, those that are not asked for
+	// its sake.
 	Excepted []string
 	// NotEvaluated are policies that need what is not known of the request, for all
 	// that they might find or for a part: the user of audit, preview and offline

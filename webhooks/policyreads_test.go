@@ -66,6 +66,7 @@ func TestWhatRulesReadAndIsNotThere(t *testing.T) {
 		"a label":                          {on: pods, body: "input.object.metadata.labels.containrs"},
 		"a field of ours":                  {on: `{group: penstock.dev, kinds: [TrainingJob]}`, body: "input.object.spec.runPolicy.backofLimit > 1", warned: []string{"spec.rego: 2:29: rego_type_error: objects of the kinds that the policy matches have no input.object.spec.runPolicy.backofLimit: write input.object.spec.runPolicy.backoffLimit"}},
 		"the plural of the rule":           {on: pods, body: `input.object } violations contains "y" if { input.object`, warned: []string{"spec.rego: 2:44: rego_type_error: rule violations is a set that nothing reads and that is not asked for: call it violation"}},
+		"the rule, misspelt beside itself": {on: pods, body: `input.object } violaton contains "y" if { input.object`, warned: []string{"spec.rego: 2:44: rego_type_error: rule violaton is a set that nothing reads and that is not asked for: call it violation"}},
 		"a set that the rule reads":        {on: pods, body: `count(violations) > 0 } violations contains "y" if { input.object`},
 		"a set of another name":            {on: pods, body: `input.object } exempt contains "y" if { input.object`},
 		"a member of a violation":          {on: pods, body: `input.object } violation contains {"msg": "a", "feild": "spec"} if { input.object`, warned: []string{"spec.rego: 2:63: rego_type_error: nothing reads the member feild of a violation: write field"}},

@@ -57,11 +57,7 @@ func TestImportedPoliciesJudge(t *testing.T) {
 	if err := os.WriteFile(policies, []byte(warnings.ReplaceAllString(imported, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	namespaces := filepath.Join(t.TempDir(), "namespaces.yaml")
-	if err := os.WriteFile(namespaces, []byte("{apiVersion: v1, kind: Namespace, metadata: {name: team}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, code := runCommand(t, nil, "check", "-f", "pods.yaml", "--policies", policies, "--namespace-file", namespaces)
+	got, code := runCommand(t, nil, "check", "-f", "pods.yaml", "--policies", policies)
 	if code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}

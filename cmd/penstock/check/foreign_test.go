@@ -33,6 +33,17 @@ spec:
 ---
 apiVersion: penstock.dev/v1
 kind: WorkloadPolicy
+metadata: {name: selected}
+spec:
+  match:
+    resources: [{kinds: [Namespace]}, {group: example.com, kinds: [Gadget]}]
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: chosen}}
+  rego: |
+    package selected
+    violation contains {"msg": "is chosen", "field": "metadata.name"} if input.object.metadata.name
+---
+apiVersion: penstock.dev/v1
+kind: WorkloadPolicy
 metadata: {name: conditional}
 spec:
   match: {resources: [{group: batch, kinds: [Job]}]}
@@ -85,6 +96,10 @@ func TestCheckForeignKinds(t *testing.T) {
 		"what it always starts by":                       {object: "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: kube-system}, spec: {nodeName: here}}", want: []string{"not judged"}},
 		"a kind that it starts by":                       {object: "{apiVersion: v1, kind: Node, metadata: {name: a}, spec: {}}", want: []string{"not judged"}},
 		"a namespace, which the API server gives a spec": {object: "{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {owner: nobody}}}", want: []string{"refused", "spec: is nobody's (policy owned)"}},
+		"a namespace by its name":                        {object: "{apiVersion: v1, kind: Namespace, metadata: {name: chosen}}", want: []string{"refused", "metadata.name: is chosen (policy selected)"}},
+		"a namespace whose labels are not known":         {object: "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a, namespace: chosen}}", want: []string{"refused", "metadata.name: is chosen (policy selected)"}},
+		"another whose labels are not known":             {object: "{apiVersion: example.com/v1, kind: Gadget, metadata: {name: a, namespace: other}}", want: []string{"admitted"}},
+		"an update of a namespace without a spec":        {old: "{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {owner: nobody}}}", object: "{apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {owner: nobody, a: b}}}", want: []string{"admitted"}},
 		"a namespace that it needs":                      {object: "{apiVersion: v1, kind: Namespace, metadata: {name: penstock-system}, spec: {}}", want: []string{"not judged"}},
 		"cluster-scoped":                                 {object: "{apiVersion: v1, kind: Namespace, metadata: {name: a}, spec: {}}", want: []string{"admitted"}},
 		"an update that makes it worse":                  {old: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {}}", object: "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: here}}", want: []string{"refused", "spec.nodeName: UPDATE in team (policy pinned)"}},

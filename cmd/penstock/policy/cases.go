@@ -50,7 +50,8 @@ type Case struct {
 	// Now is the time of the request, in RFC 3339; the present when left out.
 	Now *time.Time `json:"now,omitempty"`
 	// Unasked tells that no policy is to judge the object: none matches it, or a
-	// match condition, or its namespace, keeps the API server from asking.
+	// match condition, or its namespace, keeps the API server from asking. One that
+	// excepts the object matches it.
 	Unasked bool `json:"unasked,omitempty"`
 	// Expect is allow, warn or deny.
 	Expect string `json:"expect"`
@@ -141,23 +142,23 @@ func (r *testRun) runCase(ctx context.Context, folder *testFolder, one *Case, di
 		return nil, err
 	}
 	var all policies.Verdict
+	var excepted []string
 	for _, policy := range judging {
 		verdict, err := made.judge(ctx, policy, folder.of(policy.Name), r.options.Timeout)
 		if err != nil {
 			return nil, err
 		}
-		all.Judged = append(all.Judged, verdict.Judged...)
-		all.Violations = append(all.Violations, verdict.Violations...)
-		all.Errors = append(all.Errors, verdict.Errors...)
-		all.Expiring = append(all.Expiring, verdict.Expiring...)
-		all.NotEvaluated = append(all.NotEvaluated, verdict.NotEvaluated...)
+		join(&all, verdict)
+		if len(verdict.Excepted) > 0 {
+			excepted = append(excepted, made.exception(policy))
+		}
 	}
 	for _, violation := range all.Violations {
 		if text := violation.Strays(); text != "" && !slices.Contains(r.report.Warnings, text) {
 			r.report.Warnings = append(r.report.Warnings, text)
 		}
 	}
-	return one.problems(all), nil
+	return one.problems(all, excepted), nil
 }
 
 // judging are the policies that a case is about, with its parameters.
@@ -181,8 +182,9 @@ func (f *testFolder) judging(one *Case) ([]*penstockv1.WorkloadPolicy, error) {
 	return judging, nil
 }
 
-// problems are what a verdict is and the case does not expect.
-func (c *Case) problems(verdict policies.Verdict) []string {
+// problems are what a verdict is and the case does not expect. excepted says which
+// exceptions let the object pass.
+func (c *Case) problems(verdict policies.Verdict, excepted []string) []string {
 	var problems []string
 	for _, e := range verdict.Errors {
 		problems = append(problems, e.String())
@@ -195,7 +197,9 @@ func (c *Case) problems(verdict policies.Verdict) []string {
 	}
 	judged := len(verdict.Judged) > 0
 	switch {
-	case !judged && !c.Unasked:
+	case c.Unasked && len(excepted) > 0:
+		problems = append(problems, "a policy that matches is asked, whatever its exceptions let pass: leave unasked out")
+	case !judged && !c.Unasked && len(excepted) == 0:
 		problems = append(problems, "no policy judges the object: match, or the case, is not what is meant; write unasked: true if it is")
 	case judged && c.Unasked:
 		problems = append(problems, fmt.Sprintf("judged by %s, and no policy is to be asked", strings.Join(verdict.Judged, ", ")))
@@ -210,14 +214,28 @@ func (c *Case) problems(verdict policies.Verdict) []string {
 	if got != c.Expect {
 		problems = append(problems, fmt.Sprintf("got %s, want %s", got, c.Expect))
 	}
+	problems = append(problems, c.otherViolations(verdict)...)
+	if len(problems) > 0 {
+		problems = append(problems, excepted...)
+	}
+	return problems
+}
+
+// otherViolations are those that are expected and not found, and the other way
+// round.
+func (c *Case) otherViolations(verdict policies.Verdict) []string {
+	var problems []string
 	found := slices.Clone(verdict.Violations)
 	for _, want := range c.Violations {
 		i := slices.IndexFunc(found, want.matches)
-		if i < 0 {
+		switch {
+		case i >= 0:
+			found = slices.Delete(found, i, i+1)
+		case slices.ContainsFunc(verdict.Tolerated, want.matches):
+			problems = append(problems, fmt.Sprintf("the violation at %q that says %q is tolerated: oldObject has it, too, and the update leaves it as it is", want.Field, want.Message))
+		default:
 			problems = append(problems, fmt.Sprintf("no violation at %q that says %q", want.Field, want.Message))
-			continue
 		}
-		found = slices.Delete(found, i, i+1)
 	}
 	for _, unexpected := range found {
 		problems = append(problems, fmt.Sprintf("unexpected violation at %q: %s", unexpected.Field, unexpected))

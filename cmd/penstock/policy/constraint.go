@@ -75,9 +75,14 @@ func readConstraint(raw []byte) (*constraint, error) {
 	return &c, nil
 }
 
-// policy makes the WorkloadPolicy of a constraint and its template.
-func (c *constraint) policy(t *template) (*penstockv1.WorkloadPolicy, error) {
-	p := &penstockv1.WorkloadPolicy{
+// policy makes the WorkloadPolicy of a constraint and its template. dropped are
+// the paths of its parameters that are null.
+func (c *constraint) policy(t *template) (p *penstockv1.WorkloadPolicy, dropped []string, err error) {
+	parameters, dropped, err := withoutNulls(c.Spec.Parameters)
+	if err != nil {
+		return nil, nil, err
+	}
+	p = &penstockv1.WorkloadPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: penstockv1.GroupVersion.String(), Kind: penstockv1.WorkloadPolicyKind},
 		ObjectMeta: metav1.ObjectMeta{Name: c.Metadata.Name},
 	}
@@ -85,14 +90,13 @@ func (c *constraint) policy(t *template) (*penstockv1.WorkloadPolicy, error) {
 	p.Spec.Rego, p.Spec.Libs = t.rego, t.libs
 	p.Spec.Match.Resources = c.Spec.Match.resources()
 	p.Spec.Match.Operations = t.operations
-	if len(c.Spec.Parameters) > 0 && string(c.Spec.Parameters) != "null" {
-		p.Spec.Parameters = &runtime.RawExtension{Raw: c.Spec.Parameters}
+	if len(parameters) > 0 {
+		p.Spec.Parameters = &runtime.RawExtension{Raw: parameters}
 	}
-	var err error
 	if p.Spec.Action, err = c.action(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return p, c.Spec.Match.narrow(&p.Spec)
+	return p, dropped, c.Spec.Match.narrow(&p.Spec)
 }
 
 func cut(text string, limit int) string {

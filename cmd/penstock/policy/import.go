@@ -137,7 +137,7 @@ func (i *importer) constraint(raw []byte) (*penstockv1.WorkloadPolicy, error) {
 		return nil, fmt.Errorf("constraint %s has no template: add the ConstraintTemplate of kind %s", c.Metadata.Name, c.Kind)
 	}
 	t.used = true
-	policy, err := c.policy(t)
+	policy, dropped, err := c.policy(t)
 	if err != nil {
 		return nil, fmt.Errorf("constraint %s: %w", c.Metadata.Name, err)
 	}
@@ -149,6 +149,9 @@ func (i *importer) constraint(raw []byte) (*penstockv1.WorkloadPolicy, error) {
 		return nil, fmt.Errorf("constraint %s is there twice", c.Metadata.Name)
 	}
 	i.names[policy.Name] = true
+	for _, path := range dropped {
+		i.warn("policy %s: %s is null, which no policy may hold, and is left out: a rule finds nothing where it found null", policy.Name, path)
+	}
 	policy.Spec.Inventory = i.inventory(t, policy.Name)
 	if len(policy.Spec.MatchConditions) > 0 {
 		i.warn("policy %s: scope, namespaces and name became matchConditions, which the API server evaluates before it asks", policy.Name)

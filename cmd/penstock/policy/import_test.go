@@ -86,6 +86,13 @@ func TestImport(t *testing.T) {
 			spec: `{enforcementAction: scoped, scopedEnforcementActions: [{action: deny, enforcementPoints: [{name: audit.gatekeeper.sh}]}, {action: warn, enforcementPoints: [{name: validation.gatekeeper.sh}]}]}`,
 			want: []string{"action: Warn"}, warn: []string{"one of several"},
 		},
+		"parameters that are null": {
+			spec: `{parameters: {label: owner, big: 9007199254740993, none: null, deep: [{a: null, b: 1}]}}`,
+			want: []string{"big: 9007199254740993", "deep:\n    - b: 1\n    label: owner\n  rego"},
+			warn: []string{"policy owned: spec.parameters.deep[0].a is null, which no policy may hold, and is left out", "policy owned: spec.parameters.none is null", "one of several"},
+		},
+		"no parameters at all":    {spec: `{parameters: null}`, want: []string{"name: owned"}, warn: []string{"one of several"}},
+		"a list that holds null":  {spec: `{parameters: {labels: [a, null]}}`, fail: "constraint owned: spec.parameters.labels[1] is null, which no policy may hold: remove it"},
 		"scoped elsewhere":        {spec: `{enforcementAction: scoped, scopedEnforcementActions: [{action: deny, enforcementPoints: [{name: audit.gatekeeper.sh}]}]}`, fail: "has nothing for validation.gatekeeper.sh"},
 		"an action nobody knows":  {spec: `{enforcementAction: explode}`, fail: `spec.enforcementAction "explode" is not known`},
 		"a pattern of namespaces": {spec: `{match: {namespaces: ["team-*"]}}`, fail: `spec.match.namespaces: "team-*" is a pattern`},

@@ -79,6 +79,8 @@ func (r *policyReader) requestOf(ctx context.Context, one *Case, dir string) (*c
 	made := &caseRequest{}
 	if base.Reach = r.checker.Reach(); written.GroupKind() == (schema.GroupKind{Kind: "Namespace"}) {
 		base.Namespace = head.Name
+		// Its labels are those that are being written.
+		base.NamespaceLabels = func() (map[string]string, error) { return labelsOf(head.Name, head.Labels), nil }
 	}
 	if written.Group != penstockv1.GroupName {
 		made.add(ctx, base, itself)
@@ -165,16 +167,35 @@ func (m *caseRequest) judge(ctx context.Context, policy *penstockv1.WorkloadPoli
 	var all policies.Verdict
 	for i, request := range m.requests {
 		verdict := engine.Snapshot().Judge(ctx, request)
-		for j := range verdict.Violations {
-			verdict.Violations[j].Field = m.paths[i](verdict.Violations[j].Field)
+		for _, found := range [][]policies.Violation{verdict.Violations, verdict.Tolerated} {
+			for j := range found {
+				found[j].Field = m.paths[i](found[j].Field)
+			}
 		}
-		all.Judged = append(all.Judged, verdict.Judged...)
-		all.Violations = append(all.Violations, verdict.Violations...)
-		all.Errors = append(all.Errors, verdict.Errors...)
-		all.Expiring = append(all.Expiring, verdict.Expiring...)
-		all.NotEvaluated = append(all.NotEvaluated, verdict.NotEvaluated...)
+		join(&all, verdict)
 	}
 	return all, nil
+}
+
+// join adds what another verdict says of the same object.
+func join(all *policies.Verdict, verdict policies.Verdict) {
+	all.Judged = append(all.Judged, verdict.Judged...)
+	all.Violations = append(all.Violations, verdict.Violations...)
+	all.Tolerated = append(all.Tolerated, verdict.Tolerated...)
+	all.Errors = append(all.Errors, verdict.Errors...)
+	all.Expiring = append(all.Expiring, verdict.Expiring...)
+	all.Excepted = append(all.Excepted, verdict.Excepted...)
+	all.NotEvaluated = append(all.NotEvaluated, verdict.NotEvaluated...)
+}
+
+// exception says by which exception the request passes a policy.
+func (m *caseRequest) exception(policy *penstockv1.WorkloadPolicy) string {
+	i := policies.ExceptionOf(policy.Spec.Exceptions, &m.requests[0])
+	if i < 0 {
+		return ""
+	}
+	one := policy.Spec.Exceptions[i]
+	return fmt.Sprintf("excepted by exceptions[%d] of policy %s until %s (%s)", i, policy.Name, one.Until.UTC().Format(time.RFC3339), one.Reason)
 }
 
 // readInventory reads the inventory of a case by kind.
