@@ -27,10 +27,12 @@ var coreSubresources = map[string][]v1.PolicyOperation{
 // subresource of kinds of a group, the empty string for the objects themselves.
 // known is false of those that only their own API server knows.
 func OperationsOn(group, subresource string) (comes []v1.PolicyOperation, known bool) {
-	switch subresource {
-	case "":
+	switch {
+	case subresource == "":
 		return []v1.PolicyOperation{v1.OperationCreate, v1.OperationUpdate, v1.OperationDelete}, true
-	case "status", "scale":
+	case ownStatus(group, subresource):
+		return nil, true
+	case subresource == "status", subresource == "scale":
 		return []v1.PolicyOperation{v1.OperationUpdate}, true
 	}
 	if group != "" && group != wildcard {
@@ -38,6 +40,11 @@ func OperationsOn(group, subresource string) (comes []v1.PolicyOperation, known 
 	}
 	comes, known = coreSubresources[subresource]
 	return comes, known
+}
+
+// ownStatus tells of the status of Penstock's kinds, which Penstock writes.
+func ownStatus(group, subresource string) bool {
+	return group == v1.GroupName && subresource == "status"
 }
 
 // AskedOn reports whether the API server can ask a policy about a subresource of
@@ -51,6 +58,9 @@ func AskedOn(match *v1.PolicyMatch, group, subresource string) bool {
 func UnaskedOn(match *v1.PolicyMatch, group, subresource string) string {
 	comes, _ := OperationsOn(group, subresource)
 	asked := "the policy is asked about " + inWords(OperationsOf(match)) + " alone"
+	if ownStatus(group, subresource) {
+		return "Penstock writes it, and what a job has come to is never held up"
+	}
 	if len(comes) == 0 {
 		return "it is only read, and the API server asks about no reads"
 	}

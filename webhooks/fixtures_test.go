@@ -36,7 +36,7 @@ func (world) NamespaceLabels(_ context.Context, name string) (map[string]string,
 }
 
 func (world) KindOf(_ context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	kinds := map[string]string{"pods": "Pod", "deployments": "Deployment", "pytorchjobs": "PyTorchJob"}
+	kinds := map[string]string{"pods": "Pod", "deployments": "Deployment", "jaxjobs": "JAXJob", "paddlejobs": "PaddleJob", "pytorchjobs": "PyTorchJob"}
 	if kinds[resource.Resource] == "" {
 		return schema.GroupVersionKind{}, errors.New("there is no such resource")
 	}

@@ -129,12 +129,14 @@ func (g *Gate) matchKind(ctx context.Context, request *admissionv1.AdmissionRequ
 }
 
 // scaledWorkloads are the resources whose objects a write of their count is
-// judged on, and where the count is.
+// judged on, and where the count is. The other kinds of kubeflow.org have no scale.
 var scaledWorkloads = map[schema.GroupResource][]string{
 	{Group: "apps", Resource: "deployments"}:         {"spec", "replicas"},
 	{Group: "apps", Resource: "statefulsets"}:        {"spec", "replicas"},
 	{Group: "apps", Resource: "replicasets"}:         {"spec", "replicas"},
 	{Group: "", Resource: "replicationcontrollers"}:  {"spec", "replicas"},
+	{Group: "kubeflow.org", Resource: "jaxjobs"}:     {"spec", "jaxReplicaSpecs", "Worker", "replicas"},
+	{Group: "kubeflow.org", Resource: "paddlejobs"}:  {"spec", "paddleReplicaSpecs", "Worker", "replicas"},
 	{Group: "kubeflow.org", Resource: "pytorchjobs"}: {"spec", "pytorchReplicaSpecs", "Worker", "replicas"},
 }
 

@@ -215,18 +215,30 @@ func TestJudgeUpstreamKinds(t *testing.T) {
 	if response := gate.Judge(t.Context(), update, policies.EntryFail); len(causesOf(response)) != 0 {
 		t.Errorf("refused: %v", causesOf(response))
 	}
-	// A scale of an upstream job is judged on the job.
-	grown := judging(t, world{"a": toJSON(t, strings.Replace(upstreamJob, "replicas: 2", "replicas: 1", 1))},
-		policyOn("both", v1.GroupName, v1.TrainingJobKind, body, judge, subresources("scale")))
-	scale := create(t, "{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: a, namespace: "+fixtures.Namespace+"}, spec: {replicas: 5}}",
-		as("autoscaling", "v1", "Scale"), of("kubeflow.org", "pytorchjobs", "scale"), from(t, "{spec: {replicas: 1}}"))
-	if got := causesOf(grown.Judge(t.Context(), scale, policies.EntryFail)); len(got) != 1 || got[0] != "spec.pytorchReplicaSpecs.Worker.replicas: too many (policy both)" {
-		t.Errorf("a scale: got %v", got)
-	}
 	broken := create(t, "{}", mods...)
 	broken.Object = runtime.RawExtension{Raw: []byte(`{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","spec":7}`)}
 	if response := gate.Judge(t.Context(), broken, policies.EntryFail); response.Result != nil && response.Result.Code >= 500 {
 		t.Errorf("an ill-typed spec is a fault of ours: %v", response.Result)
+	}
+}
+
+// A scale of an upstream job is judged on the job, where its operator scales it.
+func TestJudgeScaledUpstreamKinds(t *testing.T) {
+	const body = `some i, role in input.object.spec.roles
+	role.name == "Worker"
+	role.replicas > 1
+	msg := "too many"
+	field := sprintf("spec.roles[%d].replicas", [i])`
+	for kind, specs := range map[string]string{"PyTorchJob": "pytorchReplicaSpecs", "JAXJob": "jaxReplicaSpecs", "PaddleJob": "paddleReplicaSpecs"} {
+		stored := strings.NewReplacer("PyTorchJob", kind, "pytorchReplicaSpecs", specs, "replicas: 2", "replicas: 1").Replace(upstreamJob)
+		gate := judging(t, world{"a": toJSON(t, stored)}, policyOn("both", v1.GroupName, v1.TrainingJobKind, body, subresources("scale"),
+			func(spec *v1.WorkloadPolicySpec) { spec.UpstreamKinds = v1.UpstreamKindsJudge }))
+		scale := create(t, "{apiVersion: autoscaling/v1, kind: Scale, metadata: {name: a, namespace: "+fixtures.Namespace+"}, spec: {replicas: 5}}",
+			as("autoscaling", "v1", "Scale"), of("kubeflow.org", strings.ToLower(kind)+"s", "scale"), from(t, "{spec: {replicas: 1}}"))
+		want := []string{"spec." + specs + ".Worker.replicas: too many (policy both)"}
+		if diff := cmp.Diff(want, causesOf(gate.Judge(t.Context(), scale, policies.EntryFail))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
 	}
 }
 

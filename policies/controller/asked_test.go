@@ -77,3 +77,20 @@ func TestWhatCountsAsAskedAbout(t *testing.T) {
 		}
 	}
 }
+
+// The status of Penstock's kinds is let through whatever policies say, and their
+// status says so.
+func TestOwnStatusIsNeverAskedAbout(t *testing.T) {
+	_, coverages, err := Rules([]*v1.WorkloadPolicy{
+		matching("alone", on(v1.GroupName, v1.TrainingJobKind, "status")), matching("beside", on(v1.GroupName, v1.TrainingJobKind, "", "status")),
+		matching("conditional", on(v1.GroupName, v1.TrainingJobKind, "status"), with("true")),
+	}, kinds, rulesOptions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, static := range map[string]bool{"alone": false, "beside": true, "conditional": false} {
+		if got := coverages[name]; got.Static != static || got.Dynamic || !got.Unasked || len(got.Exclusions) == 0 {
+			t.Errorf("policy %s: got %+v", name, got)
+		}
+	}
+}

@@ -10,9 +10,10 @@ import (
 // contentSeed makes hashes of content comparable within one process.
 var contentSeed = maphash.MakeSeed()
 
-// contentOf is a hash of what a write of an object is judged by: its labels and
-// annotations and all but its metadata and status, as the webhooks have it. With
-// status, that counts too. It is never 0.
+// contentOf is a hash of what an object is judged by: what of its metadata rules
+// may be about, and all but its metadata and status. With status, that counts too.
+// The webhooks let writes pass of finalizers and owners alone; what these leave is
+// to be seen here. It is never 0.
 func contentOf(object map[string]any, status bool) uint64 {
 	bare := make(map[string]any, len(object)+1)
 	for member, value := range object {
@@ -21,7 +22,10 @@ func contentOf(object map[string]any, status bool) uint64 {
 		}
 	}
 	if metadata, ok := object["metadata"].(map[string]any); ok {
-		bare["metadata"] = map[string]any{"labels": metadata["labels"], "annotations": metadata["annotations"]}
+		bare["metadata"] = map[string]any{
+			"labels": metadata["labels"], "annotations": metadata["annotations"],
+			"finalizers": metadata["finalizers"], "ownerReferences": metadata["ownerReferences"],
+		}
 	}
 	return max(1, hashOf(bare))
 }

@@ -266,9 +266,14 @@ func TestContent(t *testing.T) {
 		same       bool
 		sameStatus bool
 	}{
-		"the order of members":  {`{"status":{"phase":"Pending"},"spec":{"x":[1,2,{"z":null,"y":true}]},"metadata":{"labels":{"c":"d","a":"b"}}}`, true, true},
-		"status":                {`{"metadata":{"labels":{"a":"b","c":"d"}},"spec":{"x":[1,2,{"y":true,"z":null}]},"status":{"phase":"Running"}}`, true, false},
-		"a label":               {`{"metadata":{"labels":{"a":"d","c":"b"}},"spec":{"x":[1,2,{"y":true,"z":null}]},"status":{"phase":"Pending"}}`, false, false},
+		"the order of members": {`{"status":{"phase":"Pending"},"spec":{"x":[1,2,{"z":null,"y":true}]},"metadata":{"labels":{"c":"d","a":"b"}}}`, true, true},
+		"status":               {`{"metadata":{"labels":{"a":"b","c":"d"}},"spec":{"x":[1,2,{"y":true,"z":null}]},"status":{"phase":"Running"}}`, true, false},
+		"a label":              {`{"metadata":{"labels":{"a":"d","c":"b"}},"spec":{"x":[1,2,{"y":true,"z":null}]},"status":{"phase":"Pending"}}`, false, false},
+		"a finalizer":          {`{"metadata":{"labels":{"a":"b","c":"d"},"finalizers":["x.io/y"]},"spec":{"x":[1,2,{"y":true,"z":null}]},"status":{"phase":"Pending"}}`, false, false},
+		"an owner":             {`{"metadata":{"labels":{"a":"b","c":"d"},"ownerReferences":[{"name":"x"}]},"spec":{"x":[1,2,{"y":true,"z":null}]},"status":{"phase":"Pending"}}`, false, false},
+		"what others note of it": {
+			`{"metadata":{"labels":{"a":"b","c":"d"},"resourceVersion":"7","generation":3,"managedFields":[{"manager":"x"}]},"spec":{"x":[1,2,{"y":true,"z":null}]},"status":{"phase":"Pending"}}`, true, true,
+		},
 		"the order of elements": {`{"metadata":{"labels":{"a":"b","c":"d"}},"spec":{"x":[2,1,{"y":true,"z":null}]},"status":{"phase":"Pending"}}`, false, false},
 		"an empty value":        {`{"metadata":{"labels":{"a":"b","c":"d"}},"spec":{"x":[1,2,{"y":true,"z":{}}]},"status":{"phase":"Pending"}}`, false, false},
 		"a type":                {`{"metadata":{"labels":{"a":"b","c":"d"}},"spec":{"x":["1",2,{"y":true,"z":null}]},"status":{"phase":"Pending"}}`, false, false},

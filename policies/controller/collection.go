@@ -163,6 +163,7 @@ func (c *collection) addServed(kind schema.GroupKind, subresources []string) {
 		c.excludeSelected()
 		return
 	}
+	c.coverage.Installed = c.coverage.Installed || mayGo(mapping.GroupVersionKind)
 	c.rule(resource.Group, mapping.Resource.Version, resource.Resource, subresources)
 }
 
@@ -207,6 +208,7 @@ func (c *collection) addUpstream(kind schema.GroupKind, subresources []string) {
 			c.excludeSelected()
 			continue
 		}
+		c.coverage.Installed = true
 		c.rule(upstream.Group, upstream.Version, mapping.Resource.Resource, subresources)
 	}
 }

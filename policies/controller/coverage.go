@@ -20,6 +20,9 @@ type Coverage struct {
 	// Awaited tells that upstream kinds which the policy judges as well are not
 	// served. They are no lack, and may come.
 	Awaited bool
+	// Installed tells that kinds which the policy judges were installed. They may be
+	// removed.
+	Installed bool
 	// Unasked tells that the policy names subresources which come with none of the
 	// operations that it judges. They are among the exclusions.
 	Unasked bool

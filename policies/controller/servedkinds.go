@@ -8,13 +8,16 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/webhooks/validation"
@@ -25,6 +28,9 @@ const (
 	discoveryTimeout = 3 * time.Second
 	// discoveryAge is how old the answer may be: policies are applied in numbers.
 	discoveryAge = 20 * time.Second
+	// versionAge is how old the answer may be of one version of a group: less than
+	// from one look at the policies to the next.
+	versionAge = servedRetry * 2 / 3
 )
 
 // ServedKinds knows the kinds that the API server serves, by their exact names,
@@ -37,6 +43,15 @@ type ServedKinds struct {
 	mu    sync.Mutex
 	all   []validation.ServedKind
 	asked time.Time
+
+	versions sync.Mutex
+	// served are the kinds that versions of groups were found to serve, and when.
+	served map[schema.GroupVersion]servedVersion
+}
+
+type servedVersion struct {
+	kinds map[string]bool
+	asked time.Time
 }
 
 var _ KindMapper = (*ServedKinds)(nil)
@@ -45,11 +60,11 @@ var _ KindMapper = (*ServedKinds)(nil)
 func NewServedKinds(mgr ctrl.Manager) (*ServedKinds, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.Timeout = discoveryTimeout
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	asking, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client that asks what is served: %w", err)
 	}
-	return &ServedKinds{mapper: mgr.GetRESTMapper(), discovery: client}, nil
+	return &ServedKinds{mapper: mgr.GetRESTMapper(), discovery: asking}, nil
 }
 
 // RESTMapping is of KindMapper.
@@ -58,14 +73,51 @@ func (s *ServedKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*m
 	if err != nil {
 		return nil, err
 	}
-	exact, err := s.exact(mapping)
-	if err != nil {
-		return nil, err
+	exact := s.still(mapping.GroupVersionKind)
+	if exact {
+		if exact, err = s.exact(mapping); err != nil {
+			return nil, err
+		}
 	}
 	if !exact {
 		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
 	}
 	return mapping, nil
+}
+
+// mayGo reports whether a kind was installed, so that it may be removed.
+func mayGo(kind schema.GroupVersionKind) bool {
+	return kind.Group != v1.GroupName && !clientgoscheme.Scheme.Recognizes(kind)
+}
+
+// still reports whether a kind that the mapper knows is served: a mapper never
+// forgets one whose definition was deleted. Where nobody answers, it is.
+func (s *ServedKinds) still(kind schema.GroupVersionKind) bool {
+	if !mayGo(kind) {
+		return true
+	}
+	s.versions.Lock()
+	defer s.versions.Unlock()
+	version := kind.GroupVersion()
+	if found := s.served[version]; found.kinds[kind.Kind] && time.Since(found.asked) < versionAge {
+		return true
+	}
+	// That it is not there is asked each time: it may have been installed just now.
+	resources, err := s.discovery.ServerResourcesForGroupVersion(version.String())
+	if err != nil {
+		return !apierrors.IsNotFound(err)
+	}
+	found := servedVersion{kinds: map[string]bool{}, asked: time.Now()}
+	for i := range resources.APIResources {
+		if one := &resources.APIResources[i]; !strings.Contains(one.Name, "/") {
+			found.kinds[one.Kind] = true
+		}
+	}
+	if s.served == nil {
+		s.served = map[schema.GroupVersion]servedVersion{}
+	}
+	s.served[version] = found
+	return found.kinds[kind.Kind]
 }
 
 // exact reports whether a mapping is of a kind as it is spelt.
@@ -96,7 +148,7 @@ func (s *ServedKinds) exact(mapping *meta.RESTMapping) (bool, error) {
 	// It may be called so nevertheless, which the mapper cannot tell.
 	resources, err := s.discovery.ServerResourcesForGroupVersion(kind.GroupVersion().String())
 	if err != nil {
-		return false, err
+		return false, client.IgnoreNotFound(err)
 	}
 	return slices.ContainsFunc(resources.APIResources, func(one metav1.APIResource) bool { return one.Kind == kind.Kind }), nil
 }

@@ -1,11 +1,15 @@
 package controller
 
 import (
+	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	"k8s.io/client-go/restmapper"
@@ -76,6 +80,53 @@ func TestKindsAreServedAsTheyAreSpelt(t *testing.T) {
 		if got := served.Spelling(kind); !want.served && got != want.spelling {
 			t.Errorf("%s: spelt %q, want %q", kind, got, want.spelling)
 		}
+	}
+}
+
+// TestKindsThatAreRemoved: a REST mapper goes on to know them.
+func TestKindsThatAreRemoved(t *testing.T) {
+	served := discovered(t)
+	asking := []*v1.WorkloadPolicy{matching("p", on("example.com", "Allow"), on("apps", "Deployment")), matching("q", on("example.com", "AllowList"))}
+	coverages := func() map[string]Coverage {
+		t.Helper()
+		_, coverages, err := Rules(asking, served, rulesOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return coverages
+	}
+	if got := coverages(); !got["p"].Installed || len(got["p"].Absent) > 0 || !got["q"].Dynamic {
+		t.Fatalf("while they are served, got %+v", got)
+	}
+	all := served.discovery.(*fakediscovery.FakeDiscovery)
+	there := all.Resources
+	all.Resources = there[:2]
+	if got := coverages(); len(got["p"].Absent) > 0 {
+		t.Errorf("the answer of a moment ago was not used: %+v", got)
+	}
+	served.age(versionAge)
+	if got := coverages(); got["p"].Installed || !got["p"].Dynamic || !slices.Equal(got["p"].Absent, []string{"Allow.example.com"}) || got["q"].Dynamic {
+		t.Errorf("once they are removed, got %+v", got)
+	}
+	all.Resources = there
+	if got := coverages(); !got["p"].Installed || len(got["p"].Absent) > 0 || !got["q"].Dynamic {
+		t.Errorf("once they are there again, got %+v", got)
+	}
+	served.age(versionAge)
+	asking = asking[:1] // of a name that a list might have, more is asked
+	all.PrependReactor("get", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("nobody answers")
+	})
+	if got := coverages(); len(got["p"].Absent) > 0 {
+		t.Errorf("while nobody answers, got %+v", got)
+	}
+}
+
+// age makes answers older.
+func (s *ServedKinds) age(by time.Duration) {
+	for version, found := range s.served {
+		found.asked = found.asked.Add(-by)
+		s.served[version] = found
 	}
 }
 

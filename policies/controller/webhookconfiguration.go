@@ -37,8 +37,8 @@ const (
 	// probeRetry is how soon to probe again: an API server takes a change up
 	// within milliseconds as a rule.
 	probeRetry = 200 * time.Millisecond
-	// servedRetry is how soon to look for kinds that are not served: installing
-	// a kind tells nobody here.
+	// servedRetry is how soon to look for kinds that are not served, and whether
+	// those that were installed still are: that tells nobody here.
 	servedRetry = 15 * time.Second
 	// rulesPeriod is how often to look without a reason.
 	rulesPeriod = 5 * time.Minute
@@ -49,7 +49,7 @@ const (
 // +kubebuilder:rbac:groups="",namespace=penstock-system,resources=configmaps,verbs=create
 // +kubebuilder:rbac:groups=apps,resources=deployments;replicasets;statefulsets,verbs=get
 // +kubebuilder:rbac:groups="",resources=replicationcontrollers,verbs=get
-// +kubebuilder:rbac:groups=kubeflow.org,resources=pytorchjobs,verbs=get
+// +kubebuilder:rbac:groups=kubeflow.org,resources=jaxjobs;paddlejobs;pytorchjobs,verbs=get
 
 // A configurer keeps the webhook configuration at what the policies match. Only
 // the leader does.
@@ -97,7 +97,7 @@ func (c *configurer) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	case !confirmed:
 		return reconcile.Result{RequeueAfter: probeRetry}, nil
-	case slices.ContainsFunc(slices.Collect(maps.Values(coverages)), func(one Coverage) bool { return one.Awaited || len(one.Absent) > 0 }):
+	case slices.ContainsFunc(slices.Collect(maps.Values(coverages)), func(one Coverage) bool { return one.Awaited || one.Installed || len(one.Absent) > 0 }):
 		return reconcile.Result{RequeueAfter: servedRetry}, nil
 	default:
 		return reconcile.Result{RequeueAfter: rulesPeriod}, nil

@@ -185,6 +185,20 @@ var _ = Describe("a policy on any kind", Serial, func() {
 		}).WithContext(ctx).Should(Succeed())
 	})
 
+	It("says so when its kinds are removed, and comes into force again with them", func(ctx context.Context) {
+		const sprockets = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: sprockets.gone.example}, spec: {
+  group: gone.example, scope: Namespaced, names: {kind: Sprocket, plural: sprockets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
+		mustKubectl(ctx, sprockets, "create", "-f", "-")
+		mustKubectl(ctx, "", "wait", "--for=condition=Established", "crd/sprockets.gone.example")
+		applyPolicy(ctx, anyPolicy("gone", "[{group: gone.example, kinds: [Sprocket]}]"), "gone", "True Enforced")
+		mustKubectl(ctx, "", "delete", "crd", "sprockets.gone.example")
+		Eventually(enforcedCondition("gone")).WithContext(ctx).WithTimeout(servedWithin).Should(
+			HavePrefix("False KindsNotServed: The API server serves none of the kinds: Sprocket.gone.example"))
+		mustKubectl(ctx, sprockets, "create", "-f", "-")
+		DeferCleanup(func(ctx context.Context) { mustKubectl(ctx, "", "delete", "crd", "sprockets.gone.example") })
+		Eventually(enforcedCondition("gone")).WithContext(ctx).WithTimeout(servedWithin).Should(HavePrefix("True Enforced"))
+	})
+
 	It("judges upstream kinds that are installed later, whatever else happens", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)
 		mustKubectl(ctx, upstreamDefinition, "create", "-f", "-")

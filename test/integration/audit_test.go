@@ -174,6 +174,21 @@ var _ = Describe("the audit", Serial, func() {
 		Eventually(audited("owned")).WithContext(ctx).Should(Equal("judged 2: 0 denied, 0 warned, 0 audited, 0 excepted, 0 failed, 0 not evaluated: "))
 	})
 
+	It("sees finalizers, whose writes are not judged, and what rules find without who writes", func(ctx context.Context) {
+		mustKubectl(ctx, ownerPolicy(ns,
+			"not input.object.metadata.labels[input.parameters.label]", `some name in input.object.metadata.finalizers
+      name == "example.com/kept"
+    }
+    violation contains {"msg": "only root may do this"} if {
+      input.operation == "UPDATE"
+      input.user.username != "root"`), "apply", "-f", "-")
+		Eventually(audited("owned")).WithContext(ctx).Should(Equal("judged 2: 0 denied, 0 warned, 0 audited, 0 excepted, 0 failed, 0 not evaluated: "))
+		mustKubectl(ctx, "", "patch", "configmap", "bare", "-n", ns, "-p", `{"metadata":{"finalizers":["example.com/kept"]}}`)
+		Eventually(audited("owned")).WithContext(ctx).Should(Equal("judged 2: 0 denied, 0 warned, 1 audited, 0 excepted, 0 failed, 0 not evaluated: bare"))
+		mustKubectl(ctx, "", "patch", "configmap", "bare", "-n", ns, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		Eventually(audited("owned")).WithContext(ctx).Should(Equal("judged 2: 0 denied, 0 warned, 0 audited, 0 excepted, 0 failed, 0 not evaluated: "))
+	})
+
 	It("says which kinds it does not look at, and looks at those that are served later", func(ctx context.Context) {
 		several := ownerPolicy(ns, "kinds: [ConfigMap]}", `kinds: [ConfigMap]}, {group: "networking.k8s.io", kinds: [NetworkPolicy]}, {group: apps, kinds: ["*"]}, {group: example.com, kinds: [Widget]}`)
 		mustKubectl(ctx, several, "apply", "-f", "-")
