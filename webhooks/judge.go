@@ -17,7 +17,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
-	"github.com/penstock-dev/penstock/webhooks/validation"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 )
 
 // Judge answers a request for any kind by the policies of one entry of the
@@ -93,7 +93,7 @@ func (g *Gate) scope(ctx context.Context, request *admissionv1.AdmissionRequest,
 	scope := policies.Scope{Entry: entry}
 	if entry == "" {
 		scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
-			return validation.MatchConditions(ctx, conditions, request, g.userKnown(request))
+			return cel.Hold(ctx, conditions, request, g.userKnown(request))
 		}
 	}
 	return scope

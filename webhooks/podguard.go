@@ -14,7 +14,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
-	"github.com/penstock-dev/penstock/webhooks/validation"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 )
 
 // barsPods refuses a policy that every pod would have to wait for: should no
@@ -87,7 +87,7 @@ type startOutcome struct {
 	// which it is by that; empty if there is none.
 	plain, marked string
 	// fault is that of a condition for a plain pod, faultOf which.
-	fault   *validation.ConditionError
+	fault   *cel.Error
 	faultOf string
 }
 
@@ -122,12 +122,12 @@ func askOnStart(ctx context.Context, spec *v1.WorkloadPolicySpec, step podStep) 
 }
 
 // holdsOnStart reports whether all conditions of a policy hold for a pod.
-func holdsOnStart(ctx context.Context, spec *v1.WorkloadPolicySpec, step podStep, pod plainPod) (bool, *validation.ConditionError) {
+func holdsOnStart(ctx context.Context, spec *v1.WorkloadPolicySpec, step podStep, pod plainPod) (bool, *cel.Error) {
 	if len(spec.MatchConditions) == 0 {
 		return true, nil
 	}
-	holds, err := validation.MatchConditions(ctx, spec.MatchConditions, step.asked(pod), true)
-	fault, _ := errors.AsType[*validation.ConditionError](err)
+	holds, err := cel.Hold(ctx, spec.MatchConditions, step.asked(pod), true)
+	fault, _ := errors.AsType[*cel.Error](err)
 	return holds && err == nil, fault
 }
 

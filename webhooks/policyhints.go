@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 	"github.com/penstock-dev/penstock/webhooks/fields"
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
@@ -36,7 +38,7 @@ func likelyTypos(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) field.E
 			advice = append(advice, one.Field())
 		}
 	}
-	for _, one := range compiled.UnknownObjectReads(misspelt(spec)) {
+	for _, one := range compiled.UnknownObjectReads(misspelt(matchedKinds(spec))) {
 		one.Message = fmt.Sprintf("objects of the kinds that the policy matches have no %s: write %s.%s", one.Path(), one.Parent, one.Known[0])
 		advice = append(advice, one.Field())
 	}
@@ -46,10 +48,25 @@ func likelyTypos(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) field.E
 // otherMembers are the names that other engines give to the members of a violation.
 var otherMembers = map[string]string{"message": "msg", "path": "field"}
 
-// misspelt gives what finds the first step of a path that objects of none of the
-// kinds of a policy have, and that is near to one that they have.
-func misspelt(spec *v1.WorkloadPolicySpec) func(path []string) (step int, meant []string, unknown bool) {
-	kinds, all := matchedKinds(spec)
+// unknownInConditions gives advice on names in match conditions that objects of the
+// policy's kinds do not have, where another is near: such a condition holds for
+// none, and the policy is asked about nothing.
+func unknownInConditions(spec *v1.WorkloadPolicySpec) field.ErrorList {
+	var advice field.ErrorList
+	find := misspelt(conditionKinds(spec))
+	for i, condition := range spec.MatchConditions {
+		for _, one := range cel.Unknown(condition.Expression, find) {
+			advice = append(advice, field.Forbidden(field.NewPath("spec", "matchConditions").Index(i).Child("expression"),
+				fmt.Sprintf("objects of the kinds that the policy matches have no %s: write %s", one.Text, one.Instead(one.Known[0]))))
+		}
+	}
+	return advice
+}
+
+// misspelt gives what finds the first step of a path that objects of none of some
+// kinds have, and that is near to one that they have; all tells that it is known
+// what all of them look like.
+func misspelt(kinds []schema.GroupVersionKind, all bool) func(path []string) (step int, meant []string, unknown bool) {
 	return func(path []string) (int, []string, bool) {
 		if !all {
 			// Whatever the kind is, its objects have these.
@@ -75,20 +92,46 @@ func matchedKinds(spec *v1.WorkloadPolicySpec) (kinds []schema.GroupVersionKind,
 			return nil, false
 		}
 		for _, kind := range resources.Kinds {
-			if resources.Group == v1.GroupName && kind != "*" {
-				kinds = append(kinds, v1.GroupVersion.WithKind(kind))
-				continue
-			}
-			versions := clientgoscheme.Scheme.VersionsForGroupKind(schema.GroupKind{Group: resources.Group, Kind: kind})
+			versions := versionsOf(resources.Group, kind)
 			if len(versions) == 0 {
 				return nil, false
 			}
-			for _, version := range versions {
-				kinds = append(kinds, version.WithKind(kind))
-			}
+			kinds = append(kinds, versions...)
 		}
 	}
 	return kinds, true
+}
+
+// conditionKinds is matchedKinds for match conditions, which see upstream objects
+// and Scales as what they are.
+func conditionKinds(spec *v1.WorkloadPolicySpec) (kinds []schema.GroupVersionKind, all bool) {
+	if spec.UpstreamKinds == v1.UpstreamKindsJudge {
+		return nil, false
+	}
+	plain := spec.DeepCopy()
+	for i := range plain.Match.Resources {
+		resources := &plain.Match.Resources[i]
+		if !slices.Contains(resources.Subresources, "scale") {
+			continue
+		}
+		resources.Subresources = slices.DeleteFunc(resources.Subresources, func(name string) bool { return name == "scale" })
+		kinds = append(kinds, autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
+	}
+	matched, all := matchedKinds(plain)
+	return append(kinds, matched...), all
+}
+
+// versionsOf lists the versions of a kind of ours or of Kubernetes, as far as they
+// are shown to policies; none of other kinds.
+func versionsOf(group, kind string) []schema.GroupVersionKind {
+	if group == v1.GroupName && kind != "*" {
+		return []schema.GroupVersionKind{v1.GroupVersion.WithKind(kind)}
+	}
+	var found []schema.GroupVersionKind
+	for _, version := range clientgoscheme.Scheme.VersionsForGroupKind(schema.GroupKind{Group: group, Kind: kind}) {
+		found = append(found, version.WithKind(kind))
+	}
+	return found
 }
 
 // insteadOf says what may be meant by what is not there below data: a name there,

@@ -80,7 +80,7 @@ func adviseWorkloadPolicy(kinds Kinds, systemUnnamed bool) func(ctx context.Cont
 		// It compiled, or it would not have been admitted.
 		if compiled, err := policies.Compile(policy); err == nil {
 			_, more := unknownReads(&policy.Spec, compiled)
-			advice = slices.Concat(advice, more, unreadParameters(compiled), unaskedOperations(&policy.Spec, compiled), unaskedSubresources(&policy.Spec), likelyTypos(&policy.Spec, compiled))
+			advice = slices.Concat(advice, more, unreadParameters(compiled), unaskedOperations(&policy.Spec, compiled), unaskedSubresources(&policy.Spec), likelyTypos(&policy.Spec, compiled), unknownInConditions(&policy.Spec))
 		}
 		return advice
 	}

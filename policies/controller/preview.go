@@ -74,7 +74,7 @@ func (p *Preview) Warnings(ctx context.Context, author authenticationv1.UserInfo
 	case <-ctx.Done():
 		return []string{"preview: not made, as others are under way: apply with --dry-run=server to see it"}
 	}
-	run := &previewRun{Preview: p, tally: t, access: newAccess(p.Reviews, author)}
+	run := &previewRun{Preview: p, tally: t, access: newAccess(p.Reviews, author), entry: policies.EntryOf(&policy.Spec)}
 	if err := run.compile(old, policy); err != nil {
 		return nil
 	}
@@ -98,6 +98,9 @@ type previewRun struct {
 	// before is nil where there is no older policy.
 	before *policies.Snapshot
 	access *access
+	// entry and kinds are those of the policy.
+	entry policies.Entry
+	kinds []storedKind
 }
 
 func (r *previewRun) compile(old, policy *v1.WorkloadPolicy) error {
@@ -135,6 +138,7 @@ func (r *previewRun) judgeAll(ctx context.Context, old, policy *v1.WorkloadPolic
 	r.tally.unseen = unseen
 	r.lacks(&policy.Spec)
 	judged := len(kinds)
+	r.kinds = slices.Clone(kinds)
 	if r.before != nil && judgesStored(&old.Spec) {
 		// What is not known of these is known of no kind of the policy.
 		before, _, _ := storedKinds(&old.Spec, r.Mapper)
@@ -257,6 +261,9 @@ func (r *previewRun) judgePages(ctx context.Context, at page) {
 func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstructured.Unstructured) {
 	// A list leaves the kind out of some of its items.
 	object.SetGroupVersionKind(kind.kind)
+	if r.isOpen(kind, object) {
+		r.tally.open++
+	}
 	now := r.Stored.judge(ctx, r.now, nil, kind.resource, object)
 	var before outcome
 	if r.before != nil {
@@ -275,6 +282,13 @@ func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstruc
 		return
 	}
 	r.tally.named = append(r.tally.named, named{kind.kind.GroupKind(), object.GetNamespace(), object.GetName(), found.violations[0]})
+}
+
+// isOpen reports whether nothing but the policy itself can keep an object from being
+// asked about.
+func (r *previewRun) isOpen(kind storedKind, object *unstructured.Unstructured) bool {
+	return object.GetDeletionTimestamp() == nil && slices.Contains(r.kinds, kind) &&
+		r.Stored.Reach.Bars(r.entry, kind.resource.GroupResource(), v1.OperationCreate, object.GetNamespace()) == ""
 }
 
 // mayName reports whether the author may list the kind where the object is.

@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
@@ -377,7 +378,7 @@ func TestConditionOfWildcards(t *testing.T) {
 	} {
 		for id, want := range map[policies.Entry]bool{policies.EntryIgnore: tc.plain, "fail-1065c95e": tc.conditional} {
 			request := &admissionv1.AdmissionRequest{Operation: tc.operation, Resource: metav1.GroupVersionResource{Group: tc.group, Version: "v1", Resource: tc.resource}}
-			got, err := validation.MatchConditions(t.Context(), []admissionregistrationv1.MatchCondition{notNever(id)}, request, true)
+			got, err := cel.Hold(t.Context(), []admissionregistrationv1.MatchCondition{notNever(id)}, request, true)
 			if err != nil || got != want {
 				t.Errorf("%s of entry %s: got %t, %v, want %t", name, id, got, err, want)
 			}

@@ -19,8 +19,8 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 	"github.com/penstock-dev/penstock/webhooks/fields"
-	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
 // The kinds that hold pod templates and the upstream kinds are looked at without
@@ -149,7 +149,7 @@ func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, scope pol
 		if operation == v1.OperationUpdate {
 			request.OldObject.Raw = raw
 		}
-		holds, err := validation.MatchConditions(ctx, conditions, request, false)
+		holds, err := cel.Hold(ctx, conditions, request, false)
 		if err != nil && operation == v1.OperationCreate && slices.ContainsFunc(conditions, readsOldObject) {
 			// The fault may be that of a creation alone, which has no old object. As an
 			// update it is seen whether there is one.

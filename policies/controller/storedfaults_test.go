@@ -43,7 +43,7 @@ func TestMatchConditionsThatFail(t *testing.T) {
 		"a field that is not":       {"object.spec.nodeName == 'a'", unplaced, false, "match condition named fails (no such key: nodeName), and the API server refuses every write of it: guard it by has(object.spec.nodeName) && …", v1.ActionDeny},
 		"and errors are ignored":    {"object.spec.nodeName == 'a'", unplaced, true, "match condition named fails (no such key: nodeName), and the API server does not ask about it: guard it by has(object.spec.nodeName) && …", v1.ActionWarn},
 		"a field that is guarded":   {"has(object.spec.nodeName) && object.spec.nodeName == 'a'", unplaced, false, "", ""},
-		"a label in brackets":       {"object.metadata.labels['a/b'] == 'c'", unplaced, false, "match condition named fails (no such key: labels), and the API server refuses every write of it: guard it by has(object.metadata.labels) && …", v1.ActionDeny},
+		"a label in brackets":       {"object.metadata.labels['a/b'] == 'c'", unplaced, false, "match condition named fails (no such key: labels), and the API server refuses every write of it: guard it by has(object.metadata.labels) && 'a/b' in object.metadata.labels && …", v1.ActionDeny},
 		"of a creation alone":       {"oldObject.metadata.name == 'p'", unplaced, false, "", ""},
 		"what nobody knows here":    {"object.spec.nodeName == request.userInfo.username", unplaced, false, "", ""},
 		"a member of the user only": {"object.metadata.name != 'userInfo' && object.spec.nodeName == 'a'", unplaced, false, "match condition named fails (no such key: nodeName), and the API server refuses every write of it: guard it by has(object.spec.nodeName) && …", v1.ActionDeny},

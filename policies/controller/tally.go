@@ -92,8 +92,10 @@ type tally struct {
 	// were looked at, judged those of them that the policy is asked about. late
 	// tells that time ran out before all were seen, vague that there are more
 	// than total.
-	total, seen, judged int
-	late, vague         bool
+	// open are the seen that nothing but the policy itself keeps from being asked
+	// about.
+	total, seen, judged, open int
+	late, vague               bool
 	// refused are how many the policy would refuse, before those that the policy
 	// in force refuses of as many as that is asked about.
 	refused int
@@ -183,13 +185,23 @@ var missingTexts = map[policies.Missing]string{
 // say.
 func (t *tally) warnings() []string {
 	var lines []string
-	add := func(format string, arguments ...any) {
-		lines = append(lines, shorten("preview: "+fmt.Sprintf(format, arguments...), maxWarning))
+	for _, text := range slices.Concat(t.counts(), t.examples(), t.gaps()) {
+		lines = append(lines, shorten("preview: "+text, maxWarning))
 	}
+	return lines
+}
+
+// counts say how many objects come off how.
+func (t *tally) counts() []string {
+	var lines []string
+	add := func(format string, arguments ...any) { lines = append(lines, fmt.Sprintf(format, arguments...)) }
 	for _, one := range consequences {
 		if count := t.byAction[one.action]; count > 0 {
 			add("%d of %s %s", count, t.scope(), one.text)
 		}
+	}
+	if t.open > 0 && t.judged == 0 && !t.late {
+		add("is asked about none of the %d stored objects of its kinds: its selectors, matchConditions, exclude or exceptions leave them out", t.open)
 	}
 	if t.refused < t.before.refused {
 		add("would now refuse %d of %s; the policy in force refuses %s", t.refused, t.objects("stored objects"), t.inForce())
@@ -197,23 +209,36 @@ func (t *tally) warnings() []string {
 	if quiet := len(t.byAction) == 0 && t.refused >= t.before.refused && t.failed == 0 && len(t.missing) == 0; t.late && quiet {
 		add("%s", t.nothingFound())
 	}
+	return lines
+}
+
+// examples name some objects, as far as the author may know them.
+func (t *tally) examples() []string {
+	var lines []string
 	for _, one := range t.named {
-		add("%s: %s", one.identity(), one.violation)
+		lines = append(lines, fmt.Sprintf("%s: %s", one.identity(), one.violation))
 	}
 	if text := t.stray.text(); text != "" {
-		add("%s", text)
+		lines = append(lines, text)
 	}
 	if t.unnamed > 0 {
-		add("objects that you may not list are counted and not named")
+		lines = append(lines, "objects that you may not list are counted and not named")
 	}
+	return lines
+}
+
+// gaps say what was not judged.
+func (t *tally) gaps() []string {
+	var lines []string
+	of := strings.TrimSuffix(t.scope(), ",")
 	if t.failed > 0 {
-		add("could not be evaluated for %d of %s: %s", t.failed, t.scope(), t.fault)
+		lines = append(lines, fmt.Sprintf("could not be evaluated for %d of %s: %s", t.failed, of, t.fault))
 	}
 	for _, missing := range sortedKeys(t.missing) {
-		add("%s for %d of %s: %s", t.notEvaluated(missing), t.missing[missing], t.scope(), cmp.Or(missingTexts[missing], string(missing)))
+		lines = append(lines, fmt.Sprintf("%s for %d of %s: %s", t.notEvaluated(missing), t.missing[missing], of, cmp.Or(missingTexts[missing], string(missing))))
 	}
 	for _, one := range byReason(t.unseen) {
-		add("stored objects of %s are not looked at: %s", one.kind, one.reason)
+		lines = append(lines, fmt.Sprintf("stored objects of %s are not looked at: %s", one.kind, one.reason))
 	}
 	return lines
 }

@@ -26,6 +26,16 @@ func TestTally(t *testing.T) {
 		edits func(*tally)
 		want  []string
 	}{
+		"asked about none": {
+			pairs: [][2]outcome{{unasked, unasked}, {unasked, unasked}}, edits: func(t *tally) { t.open = 2 },
+			want: []string{"preview: is asked about none of the 2 stored objects of its kinds: its selectors, matchConditions, exclude or exceptions leave them out"},
+		},
+		"asked about some":                       {pairs: [][2]outcome{{unasked, unasked}, {passes, passes}}, edits: func(t *tally) { t.open = 2 }},
+		"asked about none, as far as it is seen": {pairs: [][2]outcome{{unasked, unasked}}, edits: func(t *tally) { t.open, t.late, t.total = 1, true, 2 }, want: []string{"preview: time was over before any stored object (of up to 1) was judged, so that nothing is known of them"}},
+		"faults, by an edit": {
+			edit: true, pairs: [][2]outcome{{outcome{asked: true, errors: []policies.PolicyError{{Message: "the objects are not there"}}}, passes}},
+			want: []string{"preview: could not be evaluated for 1 of 1 stored objects, by this change: the objects are not there"},
+		},
 		"nothing to say": {pairs: [][2]outcome{{passes, passes}}},
 		"what would be refused": {
 			pairs: [][2]outcome{{does(v1.ActionDeny), passes}, {passes, passes}, {does(v1.ActionDeny), passes}},

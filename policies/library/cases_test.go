@@ -20,7 +20,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/library"
-	"github.com/penstock-dev/penstock/webhooks/validation"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 )
 
 // testCase is a document of a file in cases/: an object and the verdict it must
@@ -176,7 +176,7 @@ func requestOf(t *testing.T, tc testCase) policies.Request {
 		t.Fatal(fmt.Errorf("case %q has an object without kind", tc.Name))
 	}
 	request.Scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
-		holds, err := validation.MatchConditions(t.Context(), conditions, &admissionv1.AdmissionRequest{
+		holds, err := cel.Hold(t.Context(), conditions, &admissionv1.AdmissionRequest{
 			Kind: request.Kind, SubResource: request.SubResource, Name: request.Name, Namespace: request.Namespace,
 			Operation: admissionv1.Operation(request.Operation),
 			Object:    runtime.RawExtension{Raw: request.Object}, OldObject: runtime.RawExtension{Raw: request.OldObject},

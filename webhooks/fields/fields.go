@@ -49,6 +49,39 @@ func Of(kind schema.GroupVersionKind) func(path string) (known, sure bool) {
 	}
 }
 
+// Always reports whether an object of a kind has what is at a path, where it has
+// what that is in: the API server writes it even where it is empty. It knows that
+// of the types of Kubernetes alone.
+func Always(kind schema.GroupVersionKind, path []string) bool {
+	object, err := clientgoscheme.Scheme.New(kind)
+	if err != nil || len(path) == 0 {
+		return false
+	}
+	at := reflect.TypeOf(object).Elem()
+	for i, step := range path {
+		for at.Kind() == reflect.Pointer {
+			at = at.Elem()
+		}
+		if i == len(path)-1 {
+			break
+		}
+		if step == Any {
+			step = "0"
+		}
+		inside, has := below(at, validation.Step{Key: step})
+		if !has {
+			return false
+		}
+		at = inside
+	}
+	if at.Kind() != reflect.Struct {
+		return false
+	}
+	member, has := structField(at, path[len(path)-1])
+	_, options, _ := strings.Cut(member.Tag.Get("json"), ",")
+	return has && (!strings.Contains(options, "omit") || options == "omitempty" && member.Type.Kind() == reflect.Struct)
+}
+
 // Any stands in the paths of Misspelt for the elements of a list, and for the
 // members of a map.
 const Any = "*"
@@ -262,16 +295,21 @@ func writesItself(at reflect.Type) bool {
 
 // memberOf finds the type of a member by its JSON name, in what is embedded too.
 func memberOf(at reflect.Type, name string) (reflect.Type, bool) {
+	found, has := structField(at, name)
+	return found.Type, has
+}
+
+func structField(at reflect.Type, name string) (reflect.StructField, bool) {
 	for member := range at.Fields() {
 		tag, options, _ := strings.Cut(member.Tag.Get("json"), ",")
 		if tag == name && name != "" {
-			return member.Type, true
+			return member, true
 		}
 		if tag == "" && (member.Anonymous || strings.Contains(options, "inline")) && member.Type.Kind() == reflect.Struct {
-			if found, has := memberOf(member.Type, name); has {
+			if found, has := structField(member.Type, name); has {
 				return found, true
 			}
 		}
 	}
-	return nil, false
+	return reflect.StructField{}, false
 }

@@ -1,8 +1,10 @@
 package fields_test
 
 import (
+	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/penstock-dev/penstock/webhooks/fields"
@@ -68,5 +70,19 @@ func TestOf(t *testing.T) {
 		if got := (answer{known, sure}); got != tc.want {
 			t.Errorf("%s of a %s: got %+v, want %+v", tc.path, tc.kind.Kind, got, tc.want)
 		}
+	}
+}
+
+func TestAlways(t *testing.T) {
+	for path, want := range map[string]bool{
+		"spec.template": true, "spec.template.spec": true, "spec.template.spec.nodeName": false, "spec.template.spec.containers": true, "metadata": true,
+		"spec.template.spec.containers.*.resources": true, "spec.template.spec.containers.*.resources.limits": false, "metadata.labels": false, "metadata.labels.a": false, "spec.nothing": false,
+	} {
+		if got := fields.Always(appsv1.SchemeGroupVersion.WithKind("Deployment"), strings.Split(path, ".")); got != want {
+			t.Errorf("%s: got %t", path, got)
+		}
+	}
+	if fields.Always(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}, []string{"spec"}) {
+		t.Error("what objects of an unknown kind have is known")
 	}
 }

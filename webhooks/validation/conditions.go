@@ -1,33 +1,21 @@
 package validation
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
-	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// Match conditions are evaluated by the API server. Here they are compiled and
-// evaluated by its own code, so that a fault is found when the policy is
-// written, and a check offline says what the cluster would say.
+// Match conditions are evaluated by the API server. Here they are compiled by its
+// own code, so that a fault is found when the policy is written.
 
 // MaxMatchConditions is how many a policy may have: one less than the API
 // server takes, which leaves room for a condition of our own.
@@ -60,14 +48,14 @@ func validateMatchConditions(conditions []admissionregistrationv1.MatchCondition
 			errs = append(errs, field.Required(at, "write a CEL expression over object, oldObject, request and authorizer, or remove the condition"))
 			continue
 		}
-		if names := celNames(expression); slices.Contains(names, "namespaceObject") {
+		if names := CELNames(expression); slices.Contains(names, "namespaceObject") {
 			errs = append(errs, field.Invalid(at, expression,
 				"namespaceObject is not there in the match conditions of webhooks, and would fail every request: select by match.namespaceSelector"))
 			continue
 		}
 		compiled := conditionCompiler().CompileCELExpression((*matchconditions.MatchCondition)(&conditions[i]), withAuthorizer, environment.NewExpressions)
 		if compiled.Error != nil {
-			errs = append(errs, field.Invalid(at, expression, compiled.Error.Detail))
+			errs = append(errs, field.Invalid(at, expression, inBool(compiled.Error.Detail)))
 		}
 	}
 	return errs
@@ -91,112 +79,26 @@ func validateConditionName(conditions []admissionregistrationv1.MatchCondition, 
 	return nil
 }
 
-// maxCompiled bounds how many compiled match conditions are kept.
-const maxCompiled = 256
-
-// compiledConditions are match conditions by their JSON. Compiling takes a
-// thousand times as long as evaluating.
-var compiledConditions = struct {
-	sync.Mutex
-	matchers map[string]matchconditions.Matcher
-}{matchers: map[string]matchconditions.Matcher{}}
-
-// MatchConditions says whether all conditions hold for a request, as the API
-// server does: a condition that is false settles it, whatever errors others
-// give. It is an error if that depends on what is not known, and a ConditionError if
-// one fails; userKnown tells whether the request's user is known.
-func MatchConditions(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest, userKnown bool) (bool, error) {
-	attributes, err := attributesOf(request)
-	if err != nil {
-		return false, err
+// inBool adds what to write to what CEL says of an expression whose type it does
+// not know.
+func inBool(detail string) string {
+	if strings.Contains(detail, "must evaluate to bool") && strings.Contains(detail, "dyn") {
+		return detail + ", as the types of the object's fields are not known: compare it, as in (…) == true"
 	}
-	known, unknown := knowable(conditions, userKnown)
-	result := matcherOf(known).Match(ctx, attributes, nil, nobodyKnows)
-	switch {
-	case result.Error != nil && unknown != nil:
-		return false, unknown // It may be false, and that would settle it.
-	case result.Error != nil:
-		return false, failedCondition(ctx, known, attributes, result.Error)
-	case !result.Matches:
-		return false, nil
-	default:
-		return unknown == nil, unknown
-	}
+	return detail
 }
 
-// knowable parts the conditions that can be evaluated from those that cannot.
-func knowable(conditions []admissionregistrationv1.MatchCondition, userKnown bool) (known []admissionregistrationv1.MatchCondition, unknown error) {
-	for _, condition := range conditions {
-		switch {
-		case !userKnown && slices.Contains(celNames(condition.Expression), "userInfo"):
-			unknown = fmt.Errorf("match condition %s reads the user, who is not known", condition.Name)
-		case strings.Contains(condition.Expression, "authorizer"):
-			unknown = fmt.Errorf("match condition %s asks what the user may do, which only the API server knows", condition.Name)
-		default:
-			known = append(known, condition)
-		}
-	}
-	return known, unknown
-}
+var (
+	celText = regexp.MustCompile(`(?s)r?("""(?:\\.|[^\\])*?"""|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')`)
+	celName = regexp.MustCompile(`[A-Za-z_]\w*`)
+)
 
-// matcherOf compiles conditions that were not compiled lately.
-func matcherOf(conditions []admissionregistrationv1.MatchCondition) matchconditions.Matcher {
-	// Conditions are made of strings, which encode always.
-	key, _ := json.Marshal(conditions)
-	compiledConditions.Lock()
-	defer compiledConditions.Unlock()
-	if found, ok := compiledConditions.matchers[string(key)]; ok {
-		return found
-	}
-	if len(compiledConditions.matchers) >= maxCompiled {
-		clear(compiledConditions.matchers)
-	}
-	accessors := make([]cel.ExpressionAccessor, len(conditions))
-	for i := range conditions {
-		accessors[i] = (*matchconditions.MatchCondition)(&conditions[i])
-	}
-	evaluator := cel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())).
-		CompileCondition(accessors, withAuthorizer, environment.StoredExpressions)
-	matcher := matchconditions.NewMatcher(evaluator, new(admissionregistrationv1.Fail), "policy", "validating", "")
-	compiledConditions.matchers[string(key)] = matcher
-	return matcher
-}
-
-// nobodyKnows who may do what. It is required, and not asked: conditions that
-// would are not evaluated.
-var nobodyKnows = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-	return authorizer.DecisionNoOpinion, "", errors.New("who may do what is not known")
-})
-
-func attributesOf(request *admissionv1.AdmissionRequest) (*admission.VersionedAttributes, error) {
-	object, err := unstructuredOf(request.Object.Raw)
-	if err != nil {
-		return nil, err
-	}
-	oldObject, err := unstructuredOf(request.OldObject.Raw)
-	if err != nil {
-		return nil, err
-	}
-	kind := schema.GroupVersionKind(request.Kind)
-	author := &user.DefaultInfo{Name: request.UserInfo.Username, UID: request.UserInfo.UID, Groups: request.UserInfo.Groups}
-	return &admission.VersionedAttributes{
-		Attributes: admission.NewAttributesRecord(object, oldObject, kind, request.Namespace, request.Name,
-			schema.GroupVersionResource(request.Resource), request.SubResource, admission.Operation(request.Operation),
-			nil, request.DryRun != nil && *request.DryRun, author),
-		VersionedObject:    admission.NewLazyObject(object),
-		VersionedOldObject: admission.NewLazyObject(oldObject),
-		VersionedKind:      kind,
-	}, nil
-}
-
-// unstructuredOf gives an object, a nil interface where there is none.
-func unstructuredOf(raw []byte) (runtime.Object, error) {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil, nil
-	}
-	content := map[string]any{}
-	if err := utiljson.Unmarshal(raw, &content); err != nil {
-		return nil, fmt.Errorf("failed to read the object: %w", err)
-	}
-	return &unstructured.Unstructured{Object: content}, nil
+// CELNames lists the names in an expression, of variables and of members, but for
+// what is in texts and comments. A name behind object or oldObject is one of
+// theirs.
+func CELNames(expression string) []string {
+	code := celText.ReplaceAllString(expression, "''")
+	code = regexp.MustCompile(`//[^\n]*`).ReplaceAllString(code, "")
+	code = regexp.MustCompile(`\b(object|oldObject)\s*(\.\s*\??\s*\w+)+`).ReplaceAllString(code, "$1")
+	return celName.FindAllString(code, -1)
 }

@@ -88,6 +88,9 @@ func TestValidateWorkloadPolicy(t *testing.T) {
 		"what is unset of nothing": {spec: `{` + rule + `, overrides: [{namespaceSelector: {}, unset: [a]}]}`, want: []string{
 			`spec.overrides[0].unset[0]: Invalid value: "a": is a parameter of neither the policy nor an override before: the policy has no parameters`,
 		}},
+		"a match condition of an unknown type": {spec: `{` + rule + `, matchConditions: [{name: a, expression: "object.spec.?hostNetwork.orValue(false)"}]}`, want: []string{
+			`spec.matchConditions[0].expression: Invalid value: "object.spec.?hostNetwork.orValue(false)": must evaluate to bool but got dyn, as the types of the object's fields are not known: compare it, as in (…) == true`,
+		}},
 		"a match condition on the namespace": {spec: `{` + rule + `, matchConditions: [{name: a, expression: "namespaceObject.metadata.labels.a == 'b'"}, {name: b, expression: "object.metadata.namespaceObject == 'namespaceObject'"}]}`, want: []string{
 			`spec.matchConditions[0].expression: Invalid value: "namespaceObject.metadata.labels.a == 'b'": namespaceObject is not there in the match conditions of webhooks, and would fail every request: select by match.namespaceSelector`,
 		}},

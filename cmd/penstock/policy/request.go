@@ -20,8 +20,8 @@ import (
 	penstockv1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 	"github.com/penstock-dev/penstock/webhooks/fields"
-	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
 // caseRequest is the request of a case, and the same in v1 where it is written
@@ -109,7 +109,7 @@ func (m *caseRequest) add(ctx context.Context, request policies.Request, paths f
 		Object: runtime.RawExtension{Raw: request.Object}, OldObject: runtime.RawExtension{Raw: request.OldObject},
 	}
 	request.Scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
-		return validation.MatchConditions(ctx, conditions, asked, request.UserKnown)
+		return cel.Hold(ctx, conditions, asked, request.UserKnown)
 	}
 	request.Fields, request.Stray = fields.Of(schema.GroupVersionKind(request.Kind)), true
 	m.requests, m.paths = append(m.requests, request), append(m.paths, paths)

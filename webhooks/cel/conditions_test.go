@@ -1,4 +1,4 @@
-package validation_test
+package cel_test
 
 import (
 	"strings"
@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/penstock-dev/penstock/webhooks/validation"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 )
 
-func conditions(expressions ...string) []admissionregistrationv1.MatchCondition {
+func expressions(expressions ...string) []admissionregistrationv1.MatchCondition {
 	var all []admissionregistrationv1.MatchCondition
 	for i, expression := range expressions {
 		all = append(all, admissionregistrationv1.MatchCondition{Name: "c" + string(rune('a'+i)), Expression: expression})
@@ -21,7 +21,7 @@ func conditions(expressions ...string) []admissionregistrationv1.MatchCondition 
 	return all
 }
 
-func TestMatchConditions(t *testing.T) {
+func TestHold(t *testing.T) {
 	request := &admissionv1.AdmissionRequest{
 		Kind:      metav1.GroupVersionKind{Version: "v1", Kind: "Pod"},
 		Resource:  metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
@@ -36,18 +36,18 @@ func TestMatchConditions(t *testing.T) {
 		want       bool
 		wantErr    string
 	}{
-		"all hold":                            {conditions: conditions(gpus, "request.resource.resource == 'pods'", "oldObject == null"), want: true},
-		"one does not":                        {conditions: conditions(gpus, "request.operation == 'DELETE'"), want: false},
-		"one cannot be told":                  {conditions: conditions("object.spec.nodeName == 'a'"), wantErr: "no such key: nodeName"},
-		"one is false, another cannot be":     {conditions: conditions("object.spec.nodeName == 'a'", "false"), want: false},
-		"the user is read and known":          {conditions: conditions("request.userInfo.username == 'jo'"), userKnown: true, want: true},
-		"the user is read and unknown":        {conditions: conditions("request.userInfo.username == 'jo'"), wantErr: "reads the user"},
-		"the user does not matter":            {conditions: conditions("request.userInfo.username == 'jo'", "false"), want: false},
-		"who may do what is not known at all": {conditions: conditions("authorizer.group('').resource('pods').check('list').allowed()"), userKnown: true, wantErr: "what the user may do"},
+		"all hold":                            {conditions: expressions(gpus, "request.resource.resource == 'pods'", "oldObject == null"), want: true},
+		"one does not":                        {conditions: expressions(gpus, "request.operation == 'DELETE'"), want: false},
+		"one cannot be told":                  {conditions: expressions("object.spec.nodeName == 'a'"), wantErr: "no such key: nodeName"},
+		"one is false, another cannot be":     {conditions: expressions("object.spec.nodeName == 'a'", "false"), want: false},
+		"the user is read and known":          {conditions: expressions("request.userInfo.username == 'jo'"), userKnown: true, want: true},
+		"the user is read and unknown":        {conditions: expressions("request.userInfo.username == 'jo'"), wantErr: "reads the user"},
+		"the user does not matter":            {conditions: expressions("request.userInfo.username == 'jo'", "false"), want: false},
+		"who may do what is not known at all": {conditions: expressions("authorizer.group('').resource('pods').check('list').allowed()"), userKnown: true, wantErr: "what the user may do"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := validation.MatchConditions(t.Context(), tc.conditions, request, tc.userKnown)
+			got, err := cel.Hold(t.Context(), tc.conditions, request, tc.userKnown)
 			switch {
 			case tc.wantErr == "" && err != nil:
 				t.Error(err)

@@ -1,0 +1,140 @@
+// Package cel evaluates the match conditions of policies where no API server
+// does, by the code of the API server, so that offline checks, previews and the
+// audit say what the cluster would say. It also knows what conditions read. It is
+// pure.
+package cel
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apiserver/pkg/admission"
+	apiservercel "k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/penstock-dev/penstock/webhooks/validation"
+)
+
+// maxCompiled bounds how many compiled match conditions are kept.
+const maxCompiled = 256
+
+// compiledConditions are match conditions by their JSON. Compiling takes a
+// thousand times as long as evaluating.
+var compiledConditions = struct {
+	sync.Mutex
+	matchers map[string]matchconditions.Matcher
+}{matchers: map[string]matchconditions.Matcher{}}
+
+// Hold says whether all conditions hold for a request, as the API
+// server does: a condition that is false settles it, whatever errors others
+// give. It is an error if that depends on what is not known, and an Error if
+// one fails; userKnown tells whether the request's user is known.
+func Hold(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest, userKnown bool) (bool, error) {
+	attributes, err := attributesOf(request)
+	if err != nil {
+		return false, err
+	}
+	known, unknown := knowable(conditions, userKnown)
+	result := matcherOf(known).Match(ctx, attributes, nil, nobodyKnows)
+	switch {
+	case result.Error != nil && unknown != nil:
+		return false, unknown // It may be false, and that would settle it.
+	case result.Error != nil:
+		return false, failedCondition(ctx, known, attributes, result.Error)
+	case !result.Matches:
+		return false, nil
+	default:
+		return unknown == nil, unknown
+	}
+}
+
+// knowable parts the conditions that can be evaluated from those that cannot.
+func knowable(conditions []admissionregistrationv1.MatchCondition, userKnown bool) (known []admissionregistrationv1.MatchCondition, unknown error) {
+	for _, condition := range conditions {
+		switch {
+		case !userKnown && slices.Contains(validation.CELNames(condition.Expression), "userInfo"):
+			unknown = fmt.Errorf("match condition %s reads the user, who is not known", condition.Name)
+		case strings.Contains(condition.Expression, "authorizer"):
+			unknown = fmt.Errorf("match condition %s asks what the user may do, which only the API server knows", condition.Name)
+		default:
+			known = append(known, condition)
+		}
+	}
+	return known, unknown
+}
+
+// matcherOf compiles conditions that were not compiled lately.
+func matcherOf(conditions []admissionregistrationv1.MatchCondition) matchconditions.Matcher {
+	// Conditions are made of strings, which encode always.
+	key, _ := json.Marshal(conditions)
+	compiledConditions.Lock()
+	defer compiledConditions.Unlock()
+	if found, ok := compiledConditions.matchers[string(key)]; ok {
+		return found
+	}
+	if len(compiledConditions.matchers) >= maxCompiled {
+		clear(compiledConditions.matchers)
+	}
+	accessors := make([]apiservercel.ExpressionAccessor, len(conditions))
+	for i := range conditions {
+		accessors[i] = (*matchconditions.MatchCondition)(&conditions[i])
+	}
+	evaluator := apiservercel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())).
+		CompileCondition(accessors, apiservercel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions)
+	matcher := matchconditions.NewMatcher(evaluator, new(admissionregistrationv1.Fail), "policy", "validating", "")
+	compiledConditions.matchers[string(key)] = matcher
+	return matcher
+}
+
+// nobodyKnows who may do what. It is required, and not asked: conditions that
+// would are not evaluated.
+var nobodyKnows = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return authorizer.DecisionNoOpinion, "", errors.New("who may do what is not known")
+})
+
+func attributesOf(request *admissionv1.AdmissionRequest) (*admission.VersionedAttributes, error) {
+	object, err := unstructuredOf(request.Object.Raw)
+	if err != nil {
+		return nil, err
+	}
+	oldObject, err := unstructuredOf(request.OldObject.Raw)
+	if err != nil {
+		return nil, err
+	}
+	kind := schema.GroupVersionKind(request.Kind)
+	author := &user.DefaultInfo{Name: request.UserInfo.Username, UID: request.UserInfo.UID, Groups: request.UserInfo.Groups}
+	return &admission.VersionedAttributes{
+		Attributes: admission.NewAttributesRecord(object, oldObject, kind, request.Namespace, request.Name,
+			schema.GroupVersionResource(request.Resource), request.SubResource, admission.Operation(request.Operation),
+			nil, request.DryRun != nil && *request.DryRun, author),
+		VersionedObject:    admission.NewLazyObject(object),
+		VersionedOldObject: admission.NewLazyObject(oldObject),
+		VersionedKind:      kind,
+	}, nil
+}
+
+// unstructuredOf gives an object, a nil interface where there is none.
+func unstructuredOf(raw []byte) (runtime.Object, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil
+	}
+	content := map[string]any{}
+	if err := utiljson.Unmarshal(raw, &content); err != nil {
+		return nil, fmt.Errorf("failed to read the object: %w", err)
+	}
+	return &unstructured.Unstructured{Object: content}, nil
+}
