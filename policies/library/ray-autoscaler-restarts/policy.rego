@@ -29,6 +29,15 @@ warn contains first(role, concat("", [role.pod_path, ".restartPolicy"]), role.po
 	role.name != "Head"
 }
 
+# What is left out is Always: only the second version changes that.
+warn contains first(role, concat("", [role.pod_path, ".restartPolicy"]), "Always, as nothing is written") if {
+	input.object.spec.autoscaler.mode == "Enabled"
+	input.object.spec.autoscaler.version != "v2"
+	some role in workload.roles_where(["pod", "restartPolicy"], [null])
+	object.get(role.spec, "restartPolicy", null) == null
+	role.name != "Head"
+}
+
 second(role, field, policy) := {
 	"msg": sprintf("restarts %s in place (%s), and the autoscaler's version v2 takes a pod for one Ray node", [role.name, policy]),
 	"field": field,

@@ -29,7 +29,11 @@ test_second_version_takes_head_and_workers if {
 }
 
 test_first_version_takes_workers if {
-	found(enabled("v1"), restarting) == {"deny": set(), "warn": {"spec.roles[1].template.spec.restartPolicy"}}
+	found(enabled("v1"), restarting) == {"deny": set(), "warn": {"spec.roles[1].template.spec.restartPolicy", "spec.roles[3].template.spec.restartPolicy"}}
+}
+
+test_first_version_takes_what_the_role_says if {
+	found(enabled("v1"), [{"name": "Head"}, {"name": "a", "restartPolicy": "Never"}]) == nothing
 }
 
 test_no_autoscaler if {
