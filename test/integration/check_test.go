@@ -60,6 +60,44 @@ var _ = Describe("penstock check", func() {
 		Expect(judged).To(BeNumerically(">", 20))
 	})
 
+	It("says of updates of upstream kinds what the cluster says", Serial, func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		mustKubectl(ctx, upstreamDefinition, "create", "-f", "-")
+		DeferCleanup(func(ctx context.Context) { mustKubectl(ctx, "", "delete", "crd", "pytorchjobs.kubeflow.org") })
+		stored := strings.NewReplacer("penstock.dev/v1alpha1", "kubeflow.org/v1", "TrainingJob", "PyTorchJob").Replace(alphaJob("live"))
+		Eventually(func(g Gomega, ctx context.Context) {
+			out, err := kubectl(ctx, strings.Replace(stored, "gpu: 8", "gpu: 9", 1), "create", "-n", ns, "--dry-run=server", "-f", "-")
+			g.Expect(err).To(HaveOccurred(), out)
+		}).WithContext(ctx).WithTimeout(servedWithin).Should(Succeed())
+		mustKubectl(ctx, stored, "apply", "-n", ns, "-f", "-")
+		policies, err := library.Policies()
+		Expect(err).NotTo(HaveOccurred())
+		read := func(text string) check.Object {
+			objects, unreadable := check.Read("live.yaml", []byte(text))
+			Expect(unreadable).To(BeEmpty())
+			return objects[0]
+		}
+		for edit, admitted := range map[[2]string]bool{
+			{"replicas: 2", "replicas: 3"}: true,
+			{"train:1", "train:2"}:         true,
+			{"gpu: 8", "gpu: 9"}:           false,
+		} {
+			checker, err := check.New(check.Options{Policies: policies, Namespace: ns, Now: time.Now()})
+			Expect(err).NotTo(HaveOccurred())
+			Expect(checker.Store(ctx, read(stored))).To(Succeed())
+			edited := strings.Replace(stored, edit[0], edit[1], 1)
+			out, err := kubectl(ctx, edited, "apply", "-n", ns, "--dry-run=server", "-f", "-")
+			result := checker.Check(ctx, read(edited))
+			Expect(err == nil).To(Equal(admitted), "%v: %s", edit, out)
+			Expect(result.Allowed).To(Equal(admitted), "%v: %v", edit, result.Faults)
+			for _, fault := range result.Faults {
+				Expect(out).To(ContainSubstring(fault.String()))
+			}
+			// A TrainingJob that runs keeps what its pods are made of.
+			Expect(len(result.Notes) > 0).To(Equal(admitted), "%v", edit)
+		}
+	})
+
 	It("says of other kinds what the cluster says, given what it holds and who asks", Serial, func(ctx context.Context) {
 		ns := newNamespace(ctx, map[string]string{"tier": "research"})
 		mustKubectl(ctx, "{apiVersion: v1, kind: ConfigMap, metadata: {name: taken}}", "create", "-n", ns, "-f", "-")
