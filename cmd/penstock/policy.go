@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -24,7 +26,7 @@ func newPolicyCommand() *cobra.Command {
 }
 
 func newPolicyImportCommand() *cobra.Command {
-	var files []string
+	var files, systemNamespaces []string
 	var recursive bool
 	var failurePolicy string
 	cmd := &cobra.Command{
@@ -33,7 +35,8 @@ func newPolicyImportCommand() *cobra.Command {
 		Long: `Turn Gatekeeper's ConstraintTemplates and constraints into WorkloadPolicies, one
 for each constraint, written to standard output as YAML.
 
-What becomes of it a little differently is a warning on standard error. A
+What becomes of it a little differently is a warning on standard error, and so is
+what a cluster would say of the policy, as far as that is known without one. A
 constraint of which something cannot be carried over is an error and makes no
 policy; the exit code is then 1, and 2 if something could not be read.`,
 		Example: `  penstock policy import -f template.yaml -f constraint.yaml > policy.yaml
@@ -55,6 +58,11 @@ policy; the exit code is then 1, and 2 if something could not be read.`,
 			if err := imported.WriteYAML(cmd.OutOrStdout()); err != nil {
 				return err
 			}
+			advice, err := adviceOn(cmd.Context(), imported.Policies, systemNamespaces)
+			if err != nil {
+				return err
+			}
+			imported.Warnings = append(imported.Warnings, advice...)
 			stderr := cmd.ErrOrStderr()
 			for _, warning := range imported.Warnings {
 				fmt.Fprintln(stderr, "Warning:", warning)
@@ -78,6 +86,30 @@ policy; the exit code is then 1, and 2 if something could not be read.`,
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&files, "filename", "f", nil, "File or folder of templates, constraints and SyncSets, or - for standard input; may be repeated.")
 	flags.BoolVarP(&recursive, "recursive", "R", false, "Read folders below the folders of -f as well.")
+	flags.StringSliceVar(&systemNamespaces, systemNamespacesFlag, nil, systemNamespacesUsage)
 	flags.StringVar(&failurePolicy, "failure-policy", "Ignore", "What the policies' errors mean, Fail or Ignore; Gatekeeper itself ignores errors unless told otherwise.")
 	return cmd
+}
+
+// adviceOn gives what a cluster would say of policies, a line each.
+func adviceOn(ctx context.Context, policies []*penstockv1.WorkloadPolicy, systemNamespaces []string) ([]string, error) {
+	checker, err := check.New(check.Options{SystemNamespaces: systemNamespaces})
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, one := range policies {
+		raw, err := json.Marshal(one)
+		if err != nil {
+			return nil, fmt.Errorf("failed to write policy %s: %w", one.Name, err)
+		}
+		result := checker.Check(ctx, check.Object{JSON: raw})
+		for _, fault := range result.Faults {
+			lines = append(lines, fmt.Sprintf("policy %s would be refused: %s", one.Name, fault))
+		}
+		for _, warning := range result.Warnings {
+			lines = append(lines, fmt.Sprintf("policy %s: %s", one.Name, warning))
+		}
+	}
+	return lines, nil
 }

@@ -19,6 +19,7 @@ func TestPolicyImport(t *testing.T) {
 		"stdin":                {args: []string{"-f", "template.yaml", "-f", "-", "--failure-policy", "Fail"}, stdin: "constraints.yaml"},
 		"lone":                 {args: []string{"-f", "template.yaml", "-f", "lone.yaml"}, want: 1},
 		"broken":               {args: []string{"-f", "template.yaml", "-f", "constraints.yaml", "-f", "broken.yaml", "-f", "absent.yaml"}, want: 2},
+		"system-namespaces":    {args: []string{"-f", "template.yaml", "-f", "constraints.yaml", "--failure-policy", "Fail", "--system-namespaces", "cni"}},
 		"usage-no-file":        {want: 2},
 		"usage-argument":       {args: []string{"template.yaml"}, want: 2},
 		"usage-flag":           {args: []string{"-f", "template.yaml", "--strict"}, want: 2},
