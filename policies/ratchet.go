@@ -27,12 +27,19 @@ import (
 // others: a total over all roles is reported at the largest, and when another
 // grows the field's subtree is the same but the total in the message is not.
 //
+// What the policy was not about before, by the labels of the stored object or the
+// policy's conditions, it never let be: nothing of it is tolerated. So an object
+// that loses what exempts it has to conform, as if it were new.
+//
 // A field that cannot be where the fault is counts as none (see stray): it stays
 // as it is whatever is written, and would let every update pass.
 func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cancel topdown.Cancel) result {
 	in := w.attempt.in
 	request := w.attempt.judgement.request
 	if len(findings) == 0 || in.oldObject == nil || request.Operation != v1.OperationUpdate || request.Stored {
+		return result{findings: findings}
+	}
+	if !w.reachedBefore(t) {
 		return result{findings: findings}
 	}
 	before, err := w.before(t).judge(ctx, t, cancel)
@@ -53,6 +60,16 @@ func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cance
 		}
 	}
 	return r
+}
+
+// reachedBefore reports whether a policy is about the old object, by all but its
+// rule.
+func (w *worker) reachedBefore(t trial) bool {
+	selector, scope := t.policy.matcher.objectSelector, &w.attempt.judgement.request.Scope
+	if !selector.Empty() && !selector.Matches(labelsOf(w.attempt.in.oldObject)) {
+		return false
+	}
+	return !t.policy.entry.Conditional() || scope.HeldBefore == nil || scope.HeldBefore(t.policy.conditions)
 }
 
 // before gives the evaluation of the old object for a policy: as a creation, or

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -321,6 +323,42 @@ violation contains {"msg": "must not be bob's", "field": "metadata.labels.owner"
 		request := updateRequest([]byte(old), []byte(updated))
 		request.User.Username, request.UserKnown = "carl", true
 		verdict := judge(t, policy("p", tc.rego, tc.mods...), request)
+		if len(verdict.Errors) > 0 || !verdict.Allowed() != tc.denied {
+			t.Errorf("%s: denied is %t, want %t: %+v", name, !verdict.Allowed(), tc.denied, verdict)
+		}
+	}
+}
+
+// TestRatchetOfWhatWasExempt: an object that loses its exemption has to conform.
+func TestRatchetOfWhatWasExempt(t *testing.T) {
+	const rego = `package p
+violation contains {"msg": "must be small", "field": "data.size"} if input.object.data.size == "large"`
+	selecting := func(p *v1.WorkloadPolicySpec) {
+		p.Match.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "exempt", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+	}
+	conditional := func(p *v1.WorkloadPolicySpec) {
+		p.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "not-exempt", Expression: "!('exempt' in object.metadata.?labels.orValue({}))"}}
+	}
+	object := func(labels, other string) []byte {
+		return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{` + labels + `}},"data":{"size":"large","other":"` + other + `"}}`)
+	}
+	for name, tc := range map[string]struct {
+		mod        func(*v1.WorkloadPolicySpec)
+		old        string
+		heldBefore func([]admissionregistrationv1.MatchCondition) bool
+		denied     bool
+	}{
+		"it was never exempt":                   {selecting, "", nil, false},
+		"it was, by its labels":                 {selecting, `"exempt":"yes"`, nil, true},
+		"it was never, by conditions":           {conditional, "", func([]admissionregistrationv1.MatchCondition) bool { return true }, false},
+		"it was, by conditions":                 {conditional, `"exempt":"yes"`, func([]admissionregistrationv1.MatchCondition) bool { return false }, true},
+		"nobody knows what conditions say":      {conditional, "", nil, false},
+		"conditions, of a policy that has none": {func(*v1.WorkloadPolicySpec) {}, "", func([]admissionregistrationv1.MatchCondition) bool { return false }, false},
+	} {
+		request := updateRequest(object(tc.old, "1"), object("", "2"))
+		request.Scope.HeldBefore = tc.heldBefore
+		request.Scope.Holds = func([]admissionregistrationv1.MatchCondition) (bool, error) { return true, nil }
+		verdict := judge(t, policy("p", rego, tc.mod), request)
 		if len(verdict.Errors) > 0 || !verdict.Allowed() != tc.denied {
 			t.Errorf("%s: denied is %t, want %t: %+v", name, !verdict.Allowed(), tc.denied, verdict)
 		}

@@ -106,6 +106,10 @@ type Scope struct {
 	// Holds evaluates match conditions where no API server did. An error means
 	// that they need what is not known; the policy is not evaluated then.
 	Holds func([]admissionregistrationv1.MatchCondition) (bool, error)
+	// HeldBefore evaluates match conditions on the object before an update: whether
+	// they left it to the policy. Nil stands for all that do. It may be called by
+	// another goroutine.
+	HeldBefore func([]admissionregistrationv1.MatchCondition) bool
 	// Upstream asks only the policies that judge upstream kinds as well.
 	Upstream bool
 	// Only asks no others than the policies of these names; nil asks all. Except

@@ -91,6 +91,9 @@ func (g *Gate) decideOwn(ctx context.Context, request *admissionv1.AdmissionRequ
 // scope asks the policies of an entry, or all whose conditions hold.
 func (g *Gate) scope(ctx context.Context, request *admissionv1.AdmissionRequest, entry policies.Entry) policies.Scope {
 	scope := policies.Scope{Entry: entry}
+	if request.Operation == admissionv1.Update && request.SubResource == "" {
+		scope.HeldBefore = cel.HeldBefore(ctx, request, g.userKnown(request))
+	}
 	if entry == "" {
 		scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
 			return cel.Hold(ctx, conditions, request, g.userKnown(request))

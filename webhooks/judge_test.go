@@ -1,6 +1,7 @@
 package webhooks_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -219,6 +220,30 @@ func TestJudgeUpstreamKinds(t *testing.T) {
 	broken.Object = runtime.RawExtension{Raw: []byte(`{"apiVersion":"kubeflow.org/v1","kind":"PyTorchJob","spec":7}`)}
 	if response := gate.Judge(t.Context(), broken, policies.EntryFail); response.Result != nil && response.Result.Code >= 500 {
 		t.Errorf("an ill-typed spec is a fault of ours: %v", response.Result)
+	}
+}
+
+// An object that loses its exemption has to conform; one that never had one may
+// keep its fault.
+func TestExemptionsThatAreDropped(t *testing.T) {
+	const body = `input.object.data.size == "large"; msg := "must be small"; field := "data.size"`
+	object := func(labels string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: " + fixtures.Namespace + ", labels: {" + labels + "}}, data: {size: large}}"
+	}
+	unless := when("!('exempt' in object.metadata.?labels.orValue({}))")
+	selected := func(spec *v1.WorkloadPolicySpec) {
+		spec.Match.ObjectSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "exempt", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+	}
+	for name, exemption := range map[string]func(*v1.WorkloadPolicySpec){"a condition": unless, "a selector": selected} {
+		policy := policyOn("sizes", "", "ConfigMap", body, exemption)
+		gate, entry := judging(t, nil, policy), policies.EntryOf(&policy.Spec)
+		mods := []mod{as("", "v1", "ConfigMap"), of("", "configmaps", "")}
+		for old, want := range map[string]bool{"": true, "exempt: 'yes'": false} {
+			request := create(t, object("other: 'yes'"), append(slices.Clone(mods), from(t, object(old)))...)
+			if response := gate.Judge(t.Context(), request, entry); response.Allowed != want {
+				t.Errorf("%s, of an object with labels %q: allowed is %t: %v", name, old, response.Allowed, causesOf(response))
+			}
+		}
 	}
 }
 

@@ -62,6 +62,33 @@ func Hold(ctx context.Context, conditions []admissionregistrationv1.MatchConditi
 	}
 }
 
+// HeldBefore gives what says whether conditions hold for the object before an
+// update, as if it were created now or updated without a change. They do where that
+// cannot be told: of conditions that fail or need what is not known, and of those on
+// the change.
+func HeldBefore(ctx context.Context, request *admissionv1.AdmissionRequest, userKnown bool) func([]admissionregistrationv1.MatchCondition) bool {
+	stored := *request
+	stored.Object = request.OldObject
+	return func(conditions []admissionregistrationv1.MatchCondition) bool {
+		onChange := func(one admissionregistrationv1.MatchCondition) bool {
+			return slices.Contains(validation.CELNames(one.Expression), "oldObject")
+		}
+		if slices.ContainsFunc(conditions, onChange) {
+			return true
+		}
+		for _, operation := range []admissionv1.Operation{admissionv1.Update, admissionv1.Create} {
+			asked := stored
+			if asked.Operation = operation; operation == admissionv1.Create {
+				asked.OldObject = runtime.RawExtension{}
+			}
+			if holds, err := Hold(ctx, conditions, &asked, userKnown); holds || err != nil {
+				return true
+			}
+		}
+		return false
+	}
+}
+
 // knowable parts the conditions that can be evaluated from those that cannot.
 func knowable(conditions []admissionregistrationv1.MatchCondition, userKnown bool) (known []admissionregistrationv1.MatchCondition, unknown error) {
 	for _, condition := range conditions {

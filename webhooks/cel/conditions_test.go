@@ -59,3 +59,41 @@ func TestHold(t *testing.T) {
 		})
 	}
 }
+
+func TestHeldBefore(t *testing.T) {
+	object := func(metadata string) runtime.RawExtension {
+		return runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"` + metadata + `},"spec":{}}`)}
+	}
+	exempt := object(`,"labels":{"exempt":"yes"}`)
+	const free = "!('exempt' in object.metadata.?labels.orValue({}))"
+	tests := map[string]struct {
+		conditions []admissionregistrationv1.MatchCondition
+		old        runtime.RawExtension
+		want       bool
+	}{
+		"the object was not exempt":           {conditions: expressions(free), old: object(""), want: true},
+		"it was":                              {conditions: expressions(free), old: exempt, want: false},
+		"it was, by one of two":               {conditions: expressions("true", free), old: exempt, want: false},
+		"of creations":                        {conditions: expressions("request.operation == 'CREATE'", free), old: object(""), want: true},
+		"of updates":                          {conditions: expressions("request.operation == 'UPDATE'", free), old: object(""), want: true},
+		"of updates, and it was exempt":       {conditions: expressions("request.operation == 'UPDATE'", free), old: exempt, want: false},
+		"on the change, which there was none": {conditions: expressions("object.spec != oldObject.spec"), old: exempt, want: true},
+		"a condition that fails":              {conditions: expressions("object.spec.nodeName == 'a'"), old: object(""), want: true},
+		"who writes":                          {conditions: expressions("request.userInfo.username == 'jo'", free), old: exempt, want: false},
+		"what nobody knows":                   {conditions: expressions("authorizer.group('').resource('pods').check('list').allowed()"), old: object(""), want: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			request := &admissionv1.AdmissionRequest{
+				Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
+				Operation: admissionv1.Update, UserInfo: authenticationv1.UserInfo{Username: "jo"}, Object: object(`,"labels":{"new":"yes"}`), OldObject: tc.old,
+			}
+			if got := cel.HeldBefore(t.Context(), request, true)(tc.conditions); got != tc.want {
+				t.Errorf("got %t", got)
+			}
+			if request.Operation != admissionv1.Update || string(request.OldObject.Raw) != string(tc.old.Raw) || string(request.Object.Raw) == string(tc.old.Raw) {
+				t.Error("the request was changed")
+			}
+		})
+	}
+}

@@ -111,6 +111,9 @@ func (m *caseRequest) add(ctx context.Context, request policies.Request, paths f
 	request.Scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
 		return cel.Hold(ctx, conditions, asked, request.UserKnown)
 	}
+	if request.Operation == penstockv1.OperationUpdate && request.SubResource == "" {
+		request.Scope.HeldBefore = cel.HeldBefore(ctx, asked, request.UserKnown)
+	}
 	request.Fields, request.Stray = fields.Of(schema.GroupVersionKind(request.Kind)), true
 	m.requests, m.paths = append(m.requests, request), append(m.paths, paths)
 }
