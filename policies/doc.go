@@ -32,7 +32,7 @@
 //     where that is, and whether it can be where a rule says; printable.go, as it is shown;
 //   - explain.go, mask.go: how it was found, for offline checks;
 //   - workload.go, devices.go, workloadcount.go, workloadselect.go,
-//     workloadplace.go, workloadcall.go, sharedcache.go: the shared library
+//     workloadplace.go, workloadnodes.go, workloadcall.go, sharedcache.go: the shared library
 //     data.penstock.workload, computed once for all rules. Its Rego text is the
 //     definition, and tests hold these to it; librarypart.go, how much of it is
 //     compiled with a policy.

@@ -92,7 +92,7 @@ func (e *evaluation) mayFind(t trial) bool {
 	if r.shared && e.workload == nil {
 		e.workload = newWorkload(e.in.object)
 	}
-	e.guards.object, e.guards.parameters, e.guards.workload = e.in.object, t.parameters, e.workload
+	e.guards.object, e.guards.parameters, e.guards.workload, e.guards.inventory = e.in.object, t.parameters, e.workload, t.inventory
 	for i := range r.queries {
 		if r.queries[i].guard.mayHold(&e.guards) {
 			return true

@@ -44,10 +44,17 @@ type guardOperand struct {
 	variable int
 	// named is input.object, input.parameters, or a value of the shared library.
 	named string
-	path  []guardOperand
+	// inventory is the path of a kind in data.inventory, without a namespace.
+	inventory []string
+	// otherwise is what there is where nothing is; nil for nothing.
+	otherwise *ast.Term
+	path      []guardOperand
 }
 
 const (
+	// guardOperands is how many a call has at most.
+	guardOperands = 5
+
 	guardTruth = "truth"
 	guardEqual = "eq"
 
@@ -63,15 +70,15 @@ var guardBuiltins = map[string]int{
 	"internal.member_2": 2, "to_number": 1,
 }
 
-// newGuard reads the compiled rules of one set. It is nil where it could not
-// tell anything.
-func newGuard(rules []*ast.Rule) *guard {
+// newGuard reads the compiled rules of one set of a policy, which named gives by
+// name. It is nil where it could not tell anything.
+func newGuard(pkg ast.Ref, set string, named func(string) []*ast.Rule) *guard {
 	g := &guard{}
-	for _, rule := range rules {
+	for _, rule := range named(set) {
 		if rule.Default || rule.Else != nil || rule.Head.RuleKind() != ast.MultiValue || len(rule.Head.Ref()) != 1 {
 			return nil
 		}
-		reader := guardReader{variables: map[ast.Var]int{}}
+		reader := guardReader{pkg: pkg, named: named, variables: map[ast.Var]int{}}
 		for _, expr := range rule.Body {
 			reader.read(expr)
 		}
@@ -85,6 +92,8 @@ func newGuard(rules []*ast.Rule) *guard {
 
 // guardReader reads the expressions of one body.
 type guardReader struct {
+	pkg       ast.Ref
+	named     func(string) []*ast.Rule
 	steps     []guardStep
 	variables map[ast.Var]int
 }
@@ -163,23 +172,9 @@ func (r *guardReader) operand(term *ast.Term) (guardOperand, bool) {
 }
 
 func (r *guardReader) reference(ref ast.Ref) (guardOperand, bool) {
-	operand, path := guardOperand{variable: -1}, ref[1:]
-	root, isVar := ref[0].Value.(ast.Var)
-	switch {
-	case !isVar:
+	operand, path, ok := r.rooted(ref)
+	if !ok {
 		return operand, false
-	case len(ref) > 1 && (ref[:2].Equal(objectRef) || ref[:2].Equal(parametersRef)):
-		operand.named, path = ref[:2].String(), ref[2:]
-	case len(ref) > len(workloadPackage) && ref.HasPrefix(workloadPackage):
-		name, ok := workloadRule(ref[:len(workloadPackage)+1])
-		if _, native := workloadValues[name]; !ok || !native {
-			return operand, false
-		}
-		operand.named, path = name, ref[len(workloadPackage)+1:]
-	case root.Equal(ast.InputRootDocument.Value) || root.Equal(ast.DefaultRootDocument.Value):
-		return operand, false
-	default:
-		operand.variable = r.variable(root)
 	}
 	for _, segment := range path {
 		at, ok := r.operand(segment)
@@ -191,7 +186,94 @@ func (r *guardReader) reference(ref ast.Ref) (guardOperand, bool) {
 	return operand, true
 }
 
+// rooted reads what a reference begins at, and returns the rest of it.
+func (r *guardReader) rooted(ref ast.Ref) (operand guardOperand, path ast.Ref, ok bool) {
+	operand.variable = -1
+	root, isVar := ref[0].Value.(ast.Var)
+	switch {
+	case !isVar:
+		return operand, nil, false
+	case ref.HasPrefix(objectRef) || ref.HasPrefix(parametersRef):
+		operand.named = ref[:2].String()
+		return operand, ref[2:], true
+	case ref.HasPrefix(workloadPackage):
+		at := min(len(ref), len(workloadPackage)+1)
+		operand.named, ok = workloadRule(ref[:at])
+		return operand, ref[at:], ok && workloadValues[operand.named] != nil
+	case clusterKind(ref) != nil:
+		operand.inventory = clusterKind(ref)
+		return operand, ref[5:], true
+	case len(ref) > len(r.pkg) && ref.HasPrefix(r.pkg):
+		operand, ok = r.alias(ref)
+		return operand, ref[len(r.pkg)+1:], ok
+	case root.Equal(ast.InputRootDocument.Value) || root.Equal(ast.DefaultRootDocument.Value):
+		return operand, nil, false
+	}
+	operand.variable = r.variable(root)
+	return operand, ref[1:], true
+}
+
+// alias reads a rule of the policy that stands for a kind of the inventory:
+//
+//	default nodes := {}
+//
+//	nodes := data.inventory.cluster.v1.Node
+func (r *guardReader) alias(ref ast.Ref) (guardOperand, bool) {
+	name, _ := memberName(ref, len(r.pkg))
+	operand := guardOperand{variable: -1}
+	for _, rule := range r.named(name) {
+		value := rule.Head.Value
+		switch {
+		case value == nil || rule.Else != nil || len(rule.Head.Args) > 0 || len(rule.Head.Ref()) != 1:
+			return operand, false
+		case rule.Default:
+			operand.otherwise = value
+		case operand.inventory != nil:
+			return operand, false
+		default:
+			whole := assigned(rule)
+			if operand.inventory = clusterKind(whole); operand.inventory == nil || len(whole) > 5 {
+				return operand, false
+			}
+		}
+	}
+	return operand, operand.inventory != nil && (operand.otherwise == nil || ast.IsConstant(operand.otherwise.Value))
+}
+
+// assigned is the reference that is all of a compiled rule's value, nil where
+// there is more to it.
+func assigned(rule *ast.Rule) ast.Ref {
+	var found ast.Ref
+	for _, expr := range rule.Body {
+		if term, ok := expr.Terms.(*ast.Term); ok && term.Value.Compare(ast.Boolean(true)) == 0 {
+			continue
+		}
+		if found != nil || expr.Negated || len(expr.With) > 0 || !expr.IsEquality() || !expr.Operand(0).Equal(rule.Head.Value) {
+			return nil
+		}
+		if found, _ = expr.Operand(1).Value.(ast.Ref); found == nil {
+			return nil
+		}
+	}
+	return found
+}
+
+// clusterKind is the path in data.inventory of a kind that a reference names by
+// constants, nil where it does not.
+func clusterKind(ref ast.Ref) []string {
+	if len(ref) < 5 || !ref.HasPrefix(clusterRef) {
+		return nil
+	}
+	version, named := memberName(ref, 3)
+	kind, alsoNamed := memberName(ref, 4)
+	if !named || !alsoNamed {
+		return nil
+	}
+	return []string{version, kind}
+}
+
 var (
+	clusterRef    = ast.MustParseRef("data.inventory.cluster")
 	objectRef     = ast.MustParseRef(namedObject)
 	parametersRef = ast.MustParseRef(namedParameters)
 )

@@ -2,19 +2,23 @@ package policies
 
 import (
 	"math/rand/v2"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies/library"
 )
 
 func TestGuard(t *testing.T) {
-	const object = `{"kind": "Pod", "apiVersion": "v1", "metadata": {"labels": {"a": "b"}}, "spec": {"n": 3, "off": false, "list": [1], "none": [],
+	many := "[" + strings.Repeat("1,", guardFuel) + "1]"
+	object := `{"kind": "Pod", "apiVersion": "v1", "metadata": {"labels": {"a": "b"}}, "spec": {"n": 3, "off": false, "list": [1], "none": [], "many": ` + many + `,
 		"containers": [{"name": "c", "resources": {"limits": {"nvidia.com/gpu": 2}}}]}}`
 	const parameters = `{"most": 2, "names": ["nvidia.com/*"], "by": {"Pod": "x"}}`
 	tests := map[string]struct {
@@ -49,7 +53,20 @@ func TestGuard(t *testing.T) {
 		"a builtin that depends on more":         {`time.now_ns() < 0`, true},
 		"a fault after what is not known":        {"helper\ninput.object.kind == \"Job\"", false},
 		"a value of a variable that is bound":    {"x := input.object.spec\nx.n > 3", false},
-		"a value of a variable that is not":      {"some x in input.object.spec.containers\nx.name == \"d\"", true},
+		"an element that holds":                  {"some x in input.object.spec.containers\nx.name == \"c\"", true},
+		"no element that holds":                  {"some x in input.object.spec.containers\nx.name == \"d\"", false},
+		"no pair of elements that holds":         {"some x in input.object.spec.containers\nsome y in input.object.spec.list\nx.name == y", false},
+		"a key and its element":                  {"some i, x in input.object.spec.list\ni == 0\nx == 1", true},
+		"a key without its element":              {"some i, x in input.object.spec.list\ni == 1", false},
+		"a member of an object":                  {"some key, x in input.object.metadata.labels\nkey == \"b\"\nx == \"a\"", false},
+		"an element of a constant":               {"some x in [\"n\", \"off\"]\ninput.object.spec[x] == 4", false},
+		"an element that Rego decides on":        {"some x in input.object.spec.containers\nnamed(x)\nx.name == \"c\"", true},
+		"more elements than are tried":           {"some x in numbers.range(1, 3)\nsome y in input.object.spec.many\ny == 0", true},
+		"objects of the inventory":               {"some x in data.inventory.cluster.v1.Node\nx.gpus > 7", true},
+		"no objects of the inventory":            {"some x in data.inventory.cluster.v1.Node\nx.gpus > 8", false},
+		"a kind that the inventory lacks":        {"some x in data.inventory.cluster.v1.Namespace", false},
+		"a rule that stands for a kind":          {"some x in nodes\nx.gpus > 8", false},
+		"a rule that stands for a part":          {"some x in part\nx > 8", true},
 		"another input":                          {`input.object.kind == "Job" with input as {"object": {"kind": "Job"}}`, true},
 		"the whole object":                       {`input.object == 3`, false},
 		"the user, of whom it knows nothing":     {`input.user.username == "x"`, true},
@@ -59,12 +76,13 @@ func TestGuard(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			r, faults := compileRule("package x\nimport data.penstock.workload\nhelper := 1\nviolation contains \"x\" if {\n" + tc.body + "\n}")
+			r, faults := compileRule("package x\nimport data.penstock.workload\nhelper := 1\nnamed(x) if x.name\ndefault nodes := {}\nnodes := data.inventory.cluster.v1.Node\npart := data.inventory.cluster.v1.Node.a\nviolation contains \"x\" if {\n" + tc.body + "\n}")
 			if faults != nil {
 				t.Fatal(faults)
 			}
 			run := &guardRun{object: parseTerm(t, object), parameters: parseTerm(t, parameters)}
 			run.workload = newWorkload(run.object)
+			run.inventory = nodesView(t, `{"a": {"gpus": 8}}`)
 			if got := r.queries[0].guard.mayHold(run); got != tc.want {
 				t.Errorf("the guard says %t, want %t", got, tc.want)
 			}
@@ -94,6 +112,10 @@ func TestGuardsChangeNoVerdict(t *testing.T) {
 		t.Fatal(err)
 	}
 	objects := caseObjects(t)
+	inventories := []*inventoryView{nil}
+	for _, nodes := range nodeArguments[:5] {
+		inventories = append(inventories, nodesView(t, nodes))
+	}
 	random := rand.New(rand.NewPCG(7, 8))
 	rounds := 200
 	if testing.Short() {
@@ -114,7 +136,8 @@ func TestGuardsChangeNoVerdict(t *testing.T) {
 			for range random.IntN(3) {
 				object = breakAt(random, object)
 			}
-			with, without := findingsFor(t, compiled.rule, policy, object), findingsFor(t, unguarded, policy, object)
+			nodes := inventories[random.IntN(len(inventories))]
+			with, without := findingsFor(t, compiled.rule, policy, object, nodes), findingsFor(t, unguarded, policy, object, nodes)
 			if diff := cmp.Diff(without, with, cmp.AllowUnexported(finding{})); diff != "" {
 				t.Fatalf("%s of %v (-without guard +with):\n%s", policy.Name, object, diff)
 			}
@@ -122,14 +145,26 @@ func TestGuardsChangeNoVerdict(t *testing.T) {
 	}
 }
 
-func findingsFor(t *testing.T, r *rule, policy *v1.WorkloadPolicy, object ast.Value) []finding {
+// nodesView is an inventory of nodes, by name.
+func nodesView(t *testing.T, nodes string) *inventoryView {
+	t.Helper()
+	var objects ordered[*ast.Term]
+	parseTerm(t, nodes).Value.(ast.Object).Foreach(func(name, node *ast.Term) { objects = objects.set(textOf(name), node) })
+	kind := &kindState{kind: schema.GroupVersionKind{Version: "v1", Kind: "Node"}, synced: true}
+	if objects.len > 0 {
+		kind.cluster = &leaf{objects: objects}
+	}
+	return &inventoryView{Store: noData.store, kinds: []*kindState{kind}, last: &atomic.Pointer[namespacesTerm]{}}
+}
+
+func findingsFor(t *testing.T, r *rule, policy *v1.WorkloadPolicy, object ast.Value, nodes *inventoryView) []finding {
 	t.Helper()
 	raw := policy.Spec.Parameters
 	if raw == nil {
 		raw = &runtime.RawExtension{Raw: []byte("{}")}
 	}
 	e := &evaluation{in: &input{object: ast.NewTerm(object)}}
-	asked := trial{policy: &Policy{rule: r}, parameters: parseTerm(t, string(raw.Raw))}
+	asked := trial{policy: &Policy{rule: r}, parameters: parseTerm(t, string(raw.Raw)), inventory: nodes}
 	if !e.mayFind(asked) {
 		return nil
 	}

@@ -14,13 +14,22 @@ const (
 	isDefined
 )
 
+// guardFuel is how many elements a guard tries for one body before it leaves the
+// rest to Rego, which can be cut.
+const guardFuel = 256
+
 // guardRun decides the guards of one policy for one request.
 type guardRun struct {
 	object     *ast.Term
 	parameters *ast.Term
 	workload   *workload
-	// variables of the body at hand; nil where not known.
+	// inventory is nil where the policy reads none, or some is missing.
+	inventory *inventoryView
+	// variables of the body at hand; nil where not known. assigned are those that
+	// were given a value, in order.
 	variables []*ast.Term
+	assigned  []int
+	fuel      int
 }
 
 // mayHold reports whether a rule of the set may add to it.
@@ -42,12 +51,84 @@ func (r *guardRun) mayHold(body *guardBody) bool {
 	}
 	r.variables = r.variables[:body.variables]
 	clear(r.variables)
-	for i := range body.steps {
-		if !r.step(&body.steps[i]) {
+	r.assigned, r.fuel = r.assigned[:0], guardFuel
+	return r.rest(body.steps)
+}
+
+// rest reports whether steps may hold, one after the other.
+func (r *guardRun) rest(steps []guardStep) bool {
+	for i := range steps {
+		if list, key := r.choice(&steps[i]); list != nil {
+			return r.any(list, key, steps[i:])
+		}
+		if !r.step(&steps[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// choice finds a value that a step goes through, and the variable that takes its
+// keys; nil where the step goes through none.
+func (r *guardRun) choice(s *guardStep) (list *ast.Term, key int) {
+	if s.negated || s.workload != nil || s.operator != guardTruth && s.operator != guardEqual {
+		return nil, 0
+	}
+	for i := range s.operands {
+		if list, key := r.open(&s.operands[i]); list != nil {
+			return list, key
+		}
+	}
+	return nil, 0
+}
+
+// open finds the value in which a reference leaves open what it is about.
+func (r *guardRun) open(o *guardOperand) (list *ast.Term, key int) {
+	if len(o.path) == 0 {
+		return nil, 0
+	}
+	at := r.root(o)
+	for i := range o.path {
+		if at.is != isDefined {
+			return nil, 0
+		}
+		segment := &o.path[i]
+		if segment.isVariable() && r.variables[segment.variable] == nil {
+			return at.term, segment.variable
+		}
+		at = r.below(at.term, segment)
+	}
+	return nil, 0
+}
+
+// any reports whether steps may hold for some key of a list, object or set.
+func (r *guardRun) any(list *ast.Term, key int, steps []guardStep) bool {
+	mark := len(r.assigned)
+	holds := func(term *ast.Term) bool {
+		if r.fuel--; r.fuel < 0 {
+			return true
+		}
+		r.assign(key, term)
+		held := r.rest(steps)
+		for _, variable := range r.assigned[mark:] {
+			r.variables[variable] = nil
+		}
+		r.assigned = r.assigned[:mark]
+		return held
+	}
+	switch collection := list.Value.(type) {
+	case ast.Object:
+		return collection.Until(func(key, _ *ast.Term) bool { return holds(key) })
+	case ast.Set:
+		return collection.Until(holds)
+	case *ast.Array:
+		for i := range collection.Len() {
+			if holds(ast.InternedTerm(i)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // step reports whether an expression may hold, and notes what it gives to
@@ -59,7 +140,7 @@ func (r *guardRun) step(s *guardStep) bool {
 	case s.operator == guardEqual && s.workload == nil:
 		return s.negated || r.unify(&s.operands[0], &s.operands[1])
 	}
-	operands := [3]*ast.Term{}
+	operands := [guardOperands]*ast.Term{}
 	for i := range s.operands {
 		found := r.value(&s.operands[i])
 		if found.is != isDefined {
@@ -140,6 +221,7 @@ func (r *guardRun) assign(variable int, value *ast.Term) bool {
 		return known.Value.Compare(value.Value) == 0
 	}
 	r.variables[variable] = value
+	r.assigned = append(r.assigned, variable)
 	return true
 }
 
@@ -152,14 +234,31 @@ type guardValue struct {
 }
 
 func (r *guardRun) value(o *guardOperand) guardValue {
+	at := r.root(o)
+	for i := range o.path {
+		if at.is != isDefined {
+			return at
+		}
+		at = r.below(at.term, &o.path[i])
+	}
+	return at
+}
+
+// root is what an operand begins at.
+func (r *guardRun) root(o *guardOperand) guardValue {
 	var at *ast.Term
 	switch {
 	case o.constant != nil:
-		return guardValue{isDefined, o.constant}
+		at = o.constant
 	case o.variable >= 0:
 		if at = r.variables[o.variable]; at == nil {
 			return guardValue{is: isUnknown}
 		}
+	case o.inventory != nil:
+		if r.inventory == nil {
+			return guardValue{is: isUnknown}
+		}
+		at = r.inventory.clusterTerm(o.inventory)
 	case o.named == namedObject:
 		at = r.object
 	case o.named == namedParameters:
@@ -169,20 +268,22 @@ func (r *guardRun) value(o *guardOperand) guardValue {
 	default:
 		at = r.workload.value(o.named)
 	}
-	for i := range o.path {
-		if at == nil {
-			return guardValue{is: isUndefined}
-		}
-		segment := r.value(&o.path[i])
-		if segment.is != isDefined {
-			return r.into(at)
-		}
-		at = elementOf(at, segment.term)
-	}
-	if at == nil {
+	if at = or(at, o.otherwise); at == nil {
 		return guardValue{is: isUndefined}
 	}
 	return guardValue{isDefined, at}
+}
+
+// below is what lies in a value at a segment of a path.
+func (r *guardRun) below(at *ast.Term, segment *guardOperand) guardValue {
+	key := r.value(segment)
+	if key.is != isDefined {
+		return r.into(at)
+	}
+	if found := elementOf(at, key.term); found != nil {
+		return guardValue{isDefined, found}
+	}
+	return guardValue{is: isUndefined}
 }
 
 // into is what is known of an element of a value when it is not known which:

@@ -78,13 +78,7 @@ func (v *inventoryView) findIn(namespace string, path []string) ast.Value {
 		}
 		return valueIn(all, path)
 	}
-	i := slices.IndexFunc(v.kinds, func(k *kindState) bool {
-		return k.kind.Kind == path[1] && k.kind.GroupVersion().String() == path[0]
-	})
-	if i < 0 {
-		return nil
-	}
-	found := v.kinds[i].leaf(namespace)
+	found := v.leafOf(namespace, path)
 	switch {
 	case found == nil:
 		return nil
@@ -96,6 +90,27 @@ func (v *inventoryView) findIn(namespace string, path []string) ast.Value {
 		return nil
 	}
 	return valueIn(object.Value, path[3:])
+}
+
+// leafOf returns the objects of a kind, by its version and name, in a namespace;
+// nil when there are none.
+func (v *inventoryView) leafOf(namespace string, path []string) *leaf {
+	i := slices.IndexFunc(v.kinds, func(k *kindState) bool {
+		return k.kind.Kind == path[1] && k.kind.GroupVersion().String() == path[0]
+	})
+	if i < 0 {
+		return nil
+	}
+	return v.kinds[i].leaf(namespace)
+}
+
+// clusterTerm is the objects of a cluster-scoped kind, by name; nil when there are
+// none.
+func (v *inventoryView) clusterTerm(path []string) *ast.Term {
+	if found := v.leafOf("", path); found != nil {
+		return found.term()
+	}
+	return nil
 }
 
 // leaf returns the objects of a namespace, nil when there are none.

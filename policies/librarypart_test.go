@@ -75,7 +75,7 @@ func TestPartsOfTheLibrarySayTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		for at := i % 7; at < len(objects); at += 7 {
-			with, without := findingsFor(t, part.rule, policy, objects[at]), findingsFor(t, whole.rule, policy, objects[at])
+			with, without := findingsFor(t, part.rule, policy, objects[at], nil), findingsFor(t, whole.rule, policy, objects[at], nil)
 			if diff := cmp.Diff(without, with, cmp.AllowUnexported(finding{})); diff != "" {
 				t.Fatalf("%s of %v (-whole +part):\n%s", policy.Name, objects[at], diff)
 			}

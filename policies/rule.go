@@ -115,7 +115,7 @@ func (r *rule) prepare(pkg ast.Ref, name string) (query, error) {
 	if err != nil {
 		return query{}, err
 	}
-	return query{name: name, body: compiled, compiler: compiler, guard: newGuard(r.named(name))}, nil
+	return query{name: name, body: compiled, compiler: compiler, guard: newGuard(pkg, name, r.named)}, nil
 }
 
 // named are the compiled rules of the policy that have a name.

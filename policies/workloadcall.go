@@ -24,6 +24,8 @@ var workloadFunctions = map[string]workloadFunction{
 
 	"most_per_pod": {1, func(w *workload, a []*ast.Term) *ast.Term { return w.mostPerPod(a[0]) }},
 	"wishes":       {1, func(w *workload, a []*ast.Term) *ast.Term { return w.wishes(a[0]) }},
+	"met":          {2, func(_ *workload, a []*ast.Term) *ast.Term { return met(a[0], a[1]) }},
+	"held":         {5, func(_ *workload, a []*ast.Term) *ast.Term { return held(a[0], a[1], a[2], a[3], a[4]) }},
 	"total_of":     {1, func(w *workload, a []*ast.Term) *ast.Term { return w.totalOf(a[0]) }},
 	"untolerated":  {1, func(w *workload, a []*ast.Term) *ast.Term { return w.untolerated(a[0]) }},
 	"mispinned":    {1, func(w *workload, a []*ast.Term) *ast.Term { return w.mispinned(a[0]) }},

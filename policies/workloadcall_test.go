@@ -14,6 +14,18 @@ var patternArguments = []string{
 	`[3]`, `"nvidia.com/gpu"`, `{"x": "nvidia.com/gpu"}`, `null`, `7`,
 }
 
+var nodeArguments = []string{
+	`{"a": {"metadata": {"labels": {"product": "L4", "rack": "1"}}, "status": {"allocatable": {"nvidia.com/gpu": "4", "rdma/hca": "1k"}}},
+	  "b": {"metadata": {"labels": {"product": "H100", "rack": "1"}}, "status": {"allocatable": {"nvidia.com/gpu": "8", "cpu": "7910m"}}},
+	  "c": {"metadata": {"labels": {"rack": "2"}}, "status": {"allocatable": {"nvidia.com/gpu": 9, "nvidia.com/mig-1g.5gb": "1"}}},
+	  "d": {"metadata": {"labels": null}, "status": {"allocatable": {"nvidia.com/gpu": "12"}}}, "e": {"metadata": {"labels": {"rack": "3"}}}, "f": {}}`,
+	`{"a": {"metadata": {}, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}, "b": {"status": {"allocatable": {"nvidia.com/gpu": "64"}}}}`,
+	`{"a": {"metadata": {"labels": {"rack": 7, "block": "1"}}, "status": {"allocatable": {"nvidia.com/gpu": "eight", "rdma/hca": "500m"}}}}`,
+	`{"a": {"metadata": {"labels": {"rack": "1"}}, "status": {"allocatable": ["nvidia.com/gpu"]}}, "b": 3, "c": null}`,
+	`{"a": {"metadata": {"labels": {"rack": "1"}}, "status": {"allocatable": {"nvidia.com/gpu": "-4"}}}}`,
+	`{}`, `[{"metadata": {}, "status": {"allocatable": {"nvidia.com/gpu": "8"}}}]`, `null`, `"x"`,
+}
+
 // functionArguments are what each native function is tried with: a list for
 // each of its arguments, combined in every way.
 var functionArguments = map[string][][]string{
@@ -29,6 +41,12 @@ var functionArguments = map[string][][]string{
 	"most_per_pod": {patternArguments},
 	"total_of":     {patternArguments},
 	"wishes":       {patternArguments},
+	"met": {{
+		`{"name": "nvidia.com/gpu", "needs": 8, "selector": {}}`, `{"name": "nvidia.com/gpu", "needs": 8, "selector": {"product": "L4"}}`,
+		`{"name": "nvidia.com/gpu", "needs": 4, "selector": {"product": "L4"}}`, `{"name": "nvidia.com/gpu", "needs": 9, "selector": {"product": null}}`,
+		`{"name": "rdma/hca", "needs": "x", "selector": {}}`, `{"name": "rdma/hca", "needs": 0.5, "selector": {}}`, `{"name": 3, "needs": 1, "selector": {}}`, `{}`, `null`,
+	}, nodeArguments},
+	"held":         {{`"rack"`, `"block"`, `3`}, {`1`, `4`, `5`, `0`, `0.5`, `"x"`}, {`4`, `12`, `13`, `-1`, `10.5`, `"x"`}, {`["nvidia.com/*"]`, `["*"]`, `[]`, `[3]`, `"x"`}, nodeArguments},
 	"names_like":   {patternArguments},
 	"names_beyond": {patternArguments},
 	"keys_like":    {{`{"nvidia.com/gpu": 1, "a*b": 2, "": 3}`, `{}`, `["*"]`, `null`, `"x"`}, patternArguments},

@@ -2,27 +2,45 @@ package gang_consistency
 
 import data.penstock.workload
 
-violation contains {"msg": msg, "field": concat("", [role.pod_path, ".schedulerName"]), "fix": fix} if {
-	input.object.spec.gang
+violation contains unplaced(role, scheduler) if {
+	scheduler := input.object.spec.gang.scheduler
+	is_string(scheduler)
 	some role in workload.roles_having(["pod", "schedulerName"])
 	role.pod.schedulerName != scheduler
-	msg := sprintf("is placed by %s and the rest of the gang by %s", [role.pod.schedulerName, scheduler])
-	fix := "write the same scheduler everywhere, or once in gang.scheduler"
 }
 
-violation contains {"msg": msg, "field": concat("", [role.pod_path, ".priorityClassName"]), "fix": fix} if {
+# What the gang does not say, the first role that says anything does.
+violation contains unplaced(role, scheduler) if {
 	input.object.spec.gang
+	not input.object.spec.gang.scheduler
+	scheduler := workload.roles_having(["pod", "schedulerName"])[0].pod.schedulerName
+	some role in workload.roles_having(["pod", "schedulerName"])
+	role.pod.schedulerName != scheduler
+}
+
+violation contains unequal(role, priority) if {
+	priority := input.object.spec.gang.priorityClassName
+	is_string(priority)
 	some role in workload.roles_having(["pod", "priorityClassName"])
 	role.pod.priorityClassName != priority
-	msg := sprintf("has priority %s and the rest of the gang %s", [role.pod.priorityClassName, priority])
-	fix := "write the same priority everywhere, or once in gang.priorityClassName"
 }
 
-# What the gang says, or else what the first role that says anything does.
-scheduler := input.object.spec.gang.scheduler if {
-	is_string(input.object.spec.gang.scheduler)
-} else := workload.roles_having(["pod", "schedulerName"])[0].pod.schedulerName
+violation contains unequal(role, priority) if {
+	input.object.spec.gang
+	not input.object.spec.gang.priorityClassName
+	priority := workload.roles_having(["pod", "priorityClassName"])[0].pod.priorityClassName
+	some role in workload.roles_having(["pod", "priorityClassName"])
+	role.pod.priorityClassName != priority
+}
 
-priority := input.object.spec.gang.priorityClassName if {
-	is_string(input.object.spec.gang.priorityClassName)
-} else := workload.roles_having(["pod", "priorityClassName"])[0].pod.priorityClassName
+unplaced(role, scheduler) := {
+	"msg": sprintf("is placed by %s and the rest of the gang by %s", [role.pod.schedulerName, scheduler]),
+	"field": concat("", [role.pod_path, ".schedulerName"]),
+	"fix": "write the same scheduler everywhere, or once in gang.scheduler",
+}
+
+unequal(role, priority) := {
+	"msg": sprintf("has priority %s and the rest of the gang %s", [role.pod.priorityClassName, priority]),
+	"field": concat("", [role.pod_path, ".priorityClassName"]),
+	"fix": "write the same priority everywhere, or once in gang.priorityClassName",
+}

@@ -10,42 +10,24 @@ violation contains fault(concat("", [role.path, ".topology.required"]), key, nee
 	each := workload.demand_for(pod, input.parameters.resources)
 	each > 0
 	needs := each * role.replicas
-	not held(key, each, needs)
+	not workload.held(key, each, needs, input.parameters.resources, nodes)
 }
 
 violation contains fault("spec.gang.topology.required", key, needs) if {
 	key := input.object.spec.gang.topology.required
 	needs := workload.total_of(input.parameters.resources)
 	needs > 0
-	not held(key, 1, needs)
+	not workload.held(key, 1, needs, input.parameters.resources, nodes)
 }
 
-# held says that one domain can give as many to pods that need so many each. The
-# first that can ends the search.
-held(key, each, needs) if {
-	some domain in domains(key)
-	given(key, domain, each) >= needs
-}
+default nodes := {}
 
-domains(key) := {domain |
-	some node in data.inventory.cluster.v1.Node
-	domain := node.metadata.labels[key]
-}
+nodes := data.inventory.cluster.v1.Node
 
-# What is left over on a node helps nobody.
-given(key, domain, each) := sum([n |
-	some node in data.inventory.cluster.v1.Node
-	node.metadata.labels[key] == domain
-	n := floor(offered(node) / each) * each
-])
-
-largest(key) := max({n | some domain in domains(key); n := given(key, domain, 1)} | {0})
-
-offered(node) := sum([n |
-	some name, amount in node.status.allocatable
-	workload.matches_any(name, input.parameters.resources)
-	n := workload.quantity(amount)
-])
+largest(key) := max({n |
+	some domain in workload.domains(key, nodes)
+	n := workload.given(domain, key, input.parameters.resources, 1, nodes)
+} | {0})
 
 fault(field, key, needs) := {
 	"msg": sprintf("needs %v GPUs within one %s; the largest has %v", [needs, key, largest(key)]),

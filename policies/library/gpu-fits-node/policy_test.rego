@@ -34,3 +34,12 @@ test_no_node_is_large_enough if {
 test_no_node_of_the_product if {
 	found({"nvidia.com/gpu.product": "L4"}, 8) == {["spec.nodeSelector", "selects nodes of which none offers 8 of nvidia.com/gpu"]}
 }
+
+test_no_node_at_all if {
+	some v in gpu_fits_node.violation with data.inventory as {"cluster": {"v1": {}}}
+		with input as {
+			"object": {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 1}}}]}},
+			"parameters": {"resources": ["nvidia.com/gpu"]},
+		}
+	v.msg == "needs 1 of nvidia.com/gpu in one pod; no node offers it"
+}

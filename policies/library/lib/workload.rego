@@ -395,6 +395,43 @@ node_selector(pod) := pod.nodeSelector if {
 	is_object(pod.nodeSelector)
 } else := {}
 
+# met reports whether one of nodes, objects by name, offers what a wish needs and
+# carries the labels that it selects.
+default met(_, _) := false
+
+met(wish, nodes) if {
+	some node in nodes
+	quantity(node.status.allocatable[wish.name]) >= wish.needs
+	object.subset(object.get(node.metadata, "labels", {}), wish.selector)
+}
+
+# held reports whether one domain, the nodes with the same value of the label key,
+# has so many devices whose names match patterns for pods that need each of them.
+default held(_, _, _, _, _) := false
+
+held(key, each, needed, patterns, nodes) if {
+	some domain in domains(key, nodes)
+	given(domain, key, patterns, each, nodes) >= needed
+}
+
+domains(key, nodes) := {domain |
+	some node in nodes
+	domain := node.metadata.labels[key]
+}
+
+# What is left over on a node helps nobody.
+given(domain, key, patterns, each, nodes) := sum([n |
+	some node in nodes
+	node.metadata.labels[key] == domain
+	n := floor(offered(node, patterns) / each) * each
+])
+
+offered(node, patterns) := sum([n |
+	some name, amount in node.status.allocatable
+	matches_any(name, patterns)
+	n := quantity(amount)
+])
+
 # unsound_devices are the devices that are not asked for as a whole number that
 # limit and request agree on.
 unsound_devices := [device |

@@ -9,7 +9,7 @@ violation contains {"msg": msg, "field": sprintf("metadata.annotations[%s]", [ke
 }
 
 violation contains {"msg": msg, "field": sprintf("metadata.annotations[%s]", [queue]), "fix": fix} if {
-	some _ in workload.keys_like(input.object.metadata.annotations, [queue])
+	some _ in workload.keys_like(input.object.metadata.annotations, ["kueue.x-k8s.io/queue-name"])
 	not input.object.metadata.labels[queue]
 	msg := sprintf("%s is a label; as an annotation it is ignored", [queue])
 	fix := "move it to metadata.labels"

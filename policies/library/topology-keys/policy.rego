@@ -5,7 +5,10 @@ import data.penstock.workload
 violation contains fault(concat(".", [role.path, "topology", wish]), key) if {
 	some role in workload.roles_having(["spec", "topology"])
 	startswith(input.object.apiVersion, "penstock.dev/")
-	some wish, key in unknown(role.spec.topology)
+	some wish in ["required", "preferred"]
+	key := role.spec.topology[wish]
+	not key in input.parameters.allowed
+	is_string(key)
 }
 
 violation contains fault("spec.gang.topology.required", key) if {
@@ -44,12 +47,6 @@ warn contains fault(sprintf("%s.template.metadata.annotations[kueue.x-k8s.io/pod
 warn contains fault(sprintf("%s.template.metadata.annotations[kueue.x-k8s.io/podset-preferred-topology]", [role.path]), key) if {
 	some role in workload.roles_having(["spec", "template", "metadata", "annotations", "kueue.x-k8s.io/podset-preferred-topology"])
 	key := role.spec.template.metadata.annotations["kueue.x-k8s.io/podset-preferred-topology"]
-	strange(key)
-}
-
-unknown(topology) := {wish: key |
-	some wish in ["required", "preferred"]
-	key := topology[wish]
 	strange(key)
 }
 
