@@ -2,6 +2,8 @@ package policies
 
 import (
 	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
 )
 
 // objectReads are what a rule reads of the object.
@@ -106,4 +108,29 @@ func (f *fields) reaches(path []string) bool {
 		f = next
 	}
 	return true
+}
+
+// An ObjectRead is what a rule reads of the object.
+type ObjectRead struct {
+	// Path leads there, * for the elements of a list and for names that the Rego
+	// does not tell.
+	Path []string
+	// Whole is false where all that matters is whether there is a value.
+	Whole bool
+}
+
+// ObjectReads lists what the rules of a policy read of the object themselves; what
+// the shared library reads for them is not among it.
+func (p *Policy) ObjectReads() []ObjectRead {
+	modules := p.ownModules()
+	if p.rule == nil || slices.ContainsFunc(modules, func(module *ast.Module) bool { return replaces(module, ast.InputRootRef) }) {
+		return nil
+	}
+	var found []ObjectRead
+	for _, read := range readsBelow(inputRoot, modules) {
+		if path, of := objectPath(read.path); of && len(path) > 0 && path[0] != anyMember {
+			found = append(found, ObjectRead{path, read.whole})
+		}
+	}
+	return found
 }

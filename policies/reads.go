@@ -43,6 +43,9 @@ func readsOf(all []valueRead) reads {
 	return found
 }
 
+// ReadsUser reports whether the rule may look at who makes a request.
+func (p *Policy) ReadsUser() bool { return p.rule != nil && p.rule.reads.user }
+
 // memberAt gives the member at a position of a path; said is false where the
 // path ends before it or the Rego does not say.
 func memberAt(path inventoryPath, position int) (member string, said bool) {

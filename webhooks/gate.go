@@ -134,7 +134,7 @@ func NewGate(options GateOptions) (*Gate, error) {
 	if options.Authors != nil {
 		workloadPolicies.permit = options.Authors.Faults
 	}
-	workloadPolicies.advise = adviseWorkloadPolicy(options.Kinds, systemUnnamed)
+	workloadPolicies.advise = adviseWorkloadPolicy(&options)
 	if options.Preview != nil {
 		workloadPolicies.warn = options.Preview.Warnings
 	}

@@ -18,15 +18,18 @@ func TestWhatRulesReadAndIsNotThere(t *testing.T) {
 		// refused and warned are what is said.
 		refused, warned []string
 	}{
-		"what is there":                   {on: pods, body: "input.object.spec.a == input.parameters.b; input.user.username; input.review.object; input.spec"},
-		"a parameter's parent":            {on: pods, body: "input.paramters.x", refused: []string{"2:29: rego_type_error: input.paramters is never there: write input.parameters"}},
-		"the user":                        {on: pods, body: "not input.usr.username", refused: []string{"2:33: rego_type_error: input.usr is never there: write input.user"}},
-		"a member of the user":            {on: custom, body: "input.user.name", refused: []string{"2:29: rego_type_error: input.user.name is never there: there are extra, groups, uid, username"}},
-		"a member of the review":          {on: custom, body: "input.review.objct", refused: []string{"2:29: rego_type_error: input.review.objct is never there: write input.review.object"}},
-		"as other engines call it":        {on: pods, body: "input.request.object", refused: []string{"2:29: rego_type_error: input.request is never there: write input.review"}},
-		"a member of the object at top":   {on: pods, body: "input.sepc.containers", refused: []string{"2:29: rego_type_error: input.sepc is never there: write input.spec"}},
-		"a member that other kinds have":  {on: pods, body: "input.webhooks", refused: []string{"2:29: rego_type_error: input.webhooks is never there: there are namespace, object, oldObject, operation, parameters, review, user, and at the top the members of the object"}},
-		"a member of the kind":            {on: `{group: admissionregistration.k8s.io, kinds: [ValidatingWebhookConfiguration]}`, body: "input.webhooks"},
+		"what is there":                  {on: pods, body: "input.object.spec.a == input.parameters.b; input.user.username; input.review.object; input.spec"},
+		"a parameter's parent":           {on: pods, body: "input.paramters.x", refused: []string{"2:29: rego_type_error: input.paramters is never there: write input.parameters"}},
+		"the user":                       {on: pods, body: "not input.usr.username", refused: []string{"2:33: rego_type_error: input.usr is never there: write input.user"}},
+		"a member of the user":           {on: custom, body: "input.user.name", refused: []string{"2:29: rego_type_error: input.user.name is never there: there are extra, groups, uid, username"}},
+		"a member of the review":         {on: custom, body: "input.review.objct", refused: []string{"2:29: rego_type_error: input.review.objct is never there: write input.review.object"}},
+		"as other engines call it":       {on: pods, body: "input.request.object", refused: []string{"2:29: rego_type_error: input.request is never there: write input.review"}},
+		"a member of the object at top":  {on: pods, body: "input.sepc.containers", refused: []string{"2:29: rego_type_error: input.sepc is never there: write input.spec"}},
+		"a member that other kinds have": {on: pods, body: "input.webhooks", refused: []string{"2:29: rego_type_error: input.webhooks is never there: there are namespace, object, oldObject, operation, parameters, review, user, and at the top the members of the object"}},
+		"a member of the kind": {
+			on: `{group: admissionregistration.k8s.io, kinds: [ValidatingWebhookConfiguration]}`, body: "input.webhooks",
+			warned: []string{"spec.match.resources[0].kinds[0]: ValidatingWebhookConfiguration is never judged, by no policy: they are the way out when a webhook is wrong: leave it out"},
+		},
 		"a member of one of the kinds":    {on: `{kinds: [Pod, ConfigMap]}`, body: "input.binaryData"},
 		"a member of who knows what":      {on: custom, body: "input.webhooks"},
 		"a member of who knows what, too": {on: `{group: "*", kinds: ["*"]}`, body: "input.webhooks"},

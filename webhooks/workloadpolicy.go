@@ -66,21 +66,24 @@ func validateWorkloadPolicy(policy *v1.WorkloadPolicy) field.ErrorList {
 	return append(errs, faults...)
 }
 
-// adviseWorkloadPolicy gives what gives advice on a policy; kinds may be nil.
-func adviseWorkloadPolicy(kinds Kinds, systemUnnamed bool) func(ctx context.Context, old, policy *v1.WorkloadPolicy) field.ErrorList {
+// adviseWorkloadPolicy gives what gives advice on a policy.
+func adviseWorkloadPolicy(options *GateOptions) func(ctx context.Context, old, policy *v1.WorkloadPolicy) field.ErrorList {
 	return func(ctx context.Context, _, policy *v1.WorkloadPolicy) field.ErrorList {
+		spec := &policy.Spec
 		var advice field.ErrorList
-		if kinds != nil {
-			advice = kinds.Advice(ctx, policy)
+		if options.Kinds != nil {
+			advice = options.Kinds.Advice(ctx, policy)
 		}
-		if systemUnnamed {
-			_, more := barsPods(ctx, &policy.Spec)
+		if len(options.SystemNamespaces) == 0 {
+			_, more := barsPods(ctx, spec)
 			advice = append(advice, more...)
 		}
+		advice = slices.Concat(advice, outOfReach(spec, options.Reach), overExceptions(spec, options.Clock()), unknownInConditions(spec))
 		// It compiled, or it would not have been admitted.
 		if compiled, err := policies.Compile(policy); err == nil {
-			_, more := unknownReads(&policy.Spec, compiled)
-			advice = slices.Concat(advice, more, unreadParameters(compiled), unaskedOperations(&policy.Spec, compiled), unaskedSubresources(&policy.Spec), likelyTypos(&policy.Spec, compiled), unknownInConditions(&policy.Spec))
+			_, more := unknownReads(spec, compiled)
+			advice = slices.Concat(advice, more, unreadParameters(compiled), unaskedOperations(spec, compiled), unaskedSubresources(spec),
+				holdsUpNamespaces(spec, compiled), unnamedSubresources(spec, compiled), likelyTypos(spec, compiled))
 		}
 		return advice
 	}

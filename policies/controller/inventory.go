@@ -70,6 +70,9 @@ type inventoryState struct {
 // notServed says why there is nothing of a kind that is not served.
 const notServed = "the API server does not serve it; install what defines it, or take the kind out of spec.inventory and the rule"
 
+// forbiddenInventory says why there is nothing of a kind that Penstock may not read.
+const forbiddenInventory = "Penstock may not list and watch it: grant it by a ClusterRole labelled " + AggregationLabel
+
 // settled reports whether waiting for the kind will bring no more by itself.
 func (s inventoryState) settled() bool { return s.synced || s.reason != "" }
 
@@ -189,7 +192,7 @@ func (i *Inventory) failed(ctx context.Context, w *inventoryWatch, err error) {
 		state.message = "the API server does not serve it; it is read as soon as it does"
 	case apierrors.IsForbidden(err):
 		state.reason = v1.WorkloadPolicyInventoryForbiddenReason
-		state.message = fmt.Sprintf("Penstock may not list and watch it: grant it by a ClusterRole labelled %s", AggregationLabel)
+		state.message = forbiddenInventory
 	default:
 		gone = false
 	}

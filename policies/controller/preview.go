@@ -136,7 +136,7 @@ func (r *previewRun) judgeAll(ctx context.Context, old, policy *v1.WorkloadPolic
 		return
 	}
 	r.tally.unseen = unseen
-	r.lacks(&policy.Spec)
+	r.lacks(ctx, &policy.Spec)
 	judged := len(kinds)
 	r.kinds = slices.Clone(kinds)
 	if r.before != nil && judgesStored(&old.Spec) {
@@ -200,19 +200,30 @@ func (r *previewRun) selected(ctx context.Context, policies ...*v1.WorkloadPolic
 	return names
 }
 
-// lacks notes which kinds of the inventory are not served: nobody looked for those
+// lacks notes which kinds of the inventory are not served, or may not be read: nobody looked for those
 // that no policy in force reads.
-func (r *previewRun) lacks(spec *v1.WorkloadPolicySpec) {
+func (r *previewRun) lacks(ctx context.Context, spec *v1.WorkloadPolicySpec) {
 	for _, named := range spec.Inventory {
 		kind := schema.FromAPIVersionAndKind(named.APIVersion, named.Kind)
 		_, err := r.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		switch {
 		case meta.IsNoMatchError(err):
 			r.Engine.Inventory().Lack(kind, notServed)
-		case err == nil:
+		case err != nil:
+		case r.forbidden(ctx, kind):
+			r.Engine.Inventory().Lack(kind, forbiddenInventory)
+			r.tally.unread = append(r.tally.unread, kind.Kind)
+		default:
 			r.Engine.Inventory().Lack(kind, "")
 		}
 	}
+}
+
+// forbidden reports whether Penstock may not list a kind.
+func (r *previewRun) forbidden(ctx context.Context, kind schema.GroupVersionKind) bool {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return apierrors.IsForbidden(r.Live.List(ctx, list, client.Limit(1)))
 }
 
 // unread notes a kind that could not be read.

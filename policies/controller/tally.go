@@ -110,8 +110,10 @@ type tally struct {
 	// judged as far as it goes.
 	missing, partly map[policies.Missing]int
 	unseen          []unseenKind
-	named           []named
-	stray           strayFields
+	// unread are kinds of the inventory that Penstock may not read.
+	unread []string
+	named  []named
+	stray  strayFields
 	// unnamed counts those that may not be named to the author.
 	unnamed int
 }
@@ -236,6 +238,9 @@ func (t *tally) gaps() []string {
 	}
 	for _, missing := range sortedKeys(t.missing) {
 		lines = append(lines, fmt.Sprintf("%s for %d of %s: %s", t.notEvaluated(missing), t.missing[missing], of, cmp.Or(missingTexts[missing], string(missing))))
+	}
+	if len(t.unread) > 0 {
+		lines = append(lines, fmt.Sprintf("the inventory has no %s, and the failurePolicy answers where the rule reads it: %s", strings.Join(t.unread, ", "), forbiddenInventory))
 	}
 	for _, one := range byReason(t.unseen) {
 		lines = append(lines, fmt.Sprintf("stored objects of %s are not looked at: %s", one.kind, one.reason))

@@ -123,6 +123,11 @@ var _ = Describe("the inventory of a policy", Serial, func() {
 		since := logLength()
 		awaitReason(ctx, v1.WorkloadPolicyInventoryForbiddenReason)
 		Expect(inventoryOf(ctx, "tiers").Message).To(ContainSubstring("grant it by a ClusterRole labelled penstock.dev/aggregate-to-manager=true"))
+		Expect(dryRun(ctx, ns, "silver")).To(ContainSubstring("Penstock may not list and watch it: grant it by a ClusterRole labelled"))
+		// Who applies another is told at once, whatever is stored.
+		other := strings.ReplaceAll(tierPolicy(ns, "example.com/v1", "Tier"), "metadata: {name: tiers}", "metadata: {name: others}")
+		Expect(mustKubectl(ctx, other, "create", "--dry-run=server", "-f", "-")).To(ContainSubstring(
+			"Warning: preview: the inventory has no Tier, and the failurePolicy answers where the rule reads it: Penstock may not list and watch it"))
 
 		By("reading it once that is granted")
 		grant(ctx, "tier-reader", rbacv1.PolicyRule{APIGroups: []string{"example.com"}, Resources: []string{"tiers"}, Verbs: []string{"list", "watch"}})

@@ -45,8 +45,8 @@ var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 // namespaces but those that are known not to.
 var settledGroups = []string{v1.GroupName, "", "apps", "batch", "autoscaling", "policy"}
 
-// namespaced reports whether all matched kinds are known to live in namespaces.
-func namespaced(match *v1.PolicyMatch) bool {
+// Namespaced reports whether all matched kinds are known to live in namespaces.
+func Namespaced(match *v1.PolicyMatch) bool {
 	return allKinds(match, func(kind schema.GroupKind) bool {
 		return slices.Contains(settledGroups, kind.Group) && !clusterScoped[kind]
 	})

@@ -113,7 +113,7 @@ func validateException(match *v1.PolicyMatch, exception *v1.PolicyException, pat
 	case unplaced && slices.ContainsFunc(exception.Names, matchesAll):
 		errs = append(errs, field.Required(path.Child("namespaces"),
 			"an exception for every object would switch the policy off: name cluster-scoped objects, or namespaces, or set action to Audit"))
-	case unplaced && len(exception.Names) > 0 && namespaced(match):
+	case unplaced && len(exception.Names) > 0 && Namespaced(match):
 		errs = append(errs, field.Required(path.Child("namespaces"),
 			"names alone are those of cluster-scoped objects, and the policy matches none: add the namespaces that the named objects live in"))
 	case !unplaced && unnamespaced(match):
