@@ -31,35 +31,6 @@ type trial struct {
 	lacks lacks
 }
 
-// lack is what a policy needs of a request and is not there.
-type lack struct {
-	missing Missing
-	// err is what that means in a cluster; nil where it is no error, as what is
-	// missing cannot be known.
-	err error
-}
-
-type lacks []lack
-
-// needs are those that are not met.
-func (l lacks) needs() needs {
-	var unmet needs
-	for _, one := range l {
-		unmet |= needsOf[one.missing]
-	}
-	return unmet
-}
-
-// first is the first that some of what is needed is missing by, nil if none is.
-func (l lacks) first(needed needs) *lack {
-	for i := range l {
-		if needsOf[l[i].missing]&needed != 0 {
-			return &l[i]
-		}
-	}
-	return nil
-}
-
 // onError is what an error does: what a violation would do under failurePolicy
 // Fail, and no more than warn under Ignore or an exception.
 func (t trial) onError() v1.PolicyAction {
