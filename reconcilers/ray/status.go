@@ -130,8 +130,20 @@ func (p *planner) setHeadReady() {
 	case head.members[0] == nil || head.leaving:
 		p.setCondition(v1.RayClusterHeadReadyCondition, metav1.ConditionFalse, v1.RayClusterHeadNotFoundReason, "the head has no pod")
 	default:
-		p.setCondition(v1.RayClusterHeadReadyCondition, metav1.ConditionFalse, v1.RayClusterHeadNotReadyReason, "the head's pod is not ready")
+		p.setCondition(v1.RayClusterHeadReadyCondition, metav1.ConditionFalse, v1.RayClusterHeadNotReadyReason, headNotReady(head.members[0]))
 	}
+}
+
+func headNotReady(pod *corev1.Pod) string {
+	return because("the head's pod is not ready", pods.Waits(pod))
+}
+
+// because adds to a message why that is so, if that is known.
+func because(message, why string) string {
+	if why == "" {
+		return message
+	}
+	return message + ": " + why
 }
 
 // unready returns why the cluster is not ready, no reason if it is.
@@ -145,7 +157,7 @@ func (p *planner) unready() (reason, message string) {
 	case head.members[0] == nil || head.leaving:
 		return v1.RayClusterHeadNotFoundReason, "the head has no pod"
 	case !head.ready():
-		return v1.RayClusterHeadNotReadyReason, "the head's pod is not ready"
+		return v1.RayClusterHeadNotReadyReason, headNotReady(head.members[0])
 	}
 	for _, g := range p.census.groups {
 		if message := p.waitsFor(g); message != "" {
@@ -168,12 +180,28 @@ func (p *planner) waitsFor(g *group) string {
 	}
 	switch target := p.target(g); {
 	case ready < target:
-		return fmt.Sprintf("%d of %d replicas of group %s are ready", ready, target, g.role.Name)
+		return because(fmt.Sprintf("%d of %d replicas of group %s are ready", ready, target, g.role.Name), g.waits())
 	case int32(len(g.units)) > target:
 		return fmt.Sprintf("group %s has replicas that are being deleted", g.role.Name)
 	default:
 		return ""
 	}
+}
+
+// waits says what keeps a pod of the group from starting, empty if nothing is known
+// to. Of several it is the last, which changes least as pods start in their order.
+func (g *group) waits() string {
+	for _, u := range slices.Backward(g.ordered()) {
+		for _, pod := range slices.Backward(u.members) {
+			if pod == nil || pod.DeletionTimestamp != nil || pods.IsReady(pod) {
+				continue
+			}
+			if why := pods.Waits(pod); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
 }
 
 // setUpgrading says whether pods are being replaced by a new template. That is

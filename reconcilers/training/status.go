@@ -2,6 +2,7 @@ package training
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -114,12 +115,31 @@ func (p *planner) setProgress() {
 	default:
 		p.status.Phase = v1.PhaseCreating
 		message := "the pods do not run yet"
+		if why := p.waitsFor(); why != "" {
+			message += ": " + why
+		}
 		if lead == nil {
 			p.status.Phase = v1.PhasePending
 			message = "the job wants no pods"
 		}
 		p.settle(v1.TrainingJobPodsPendingReason, message)
 	}
+}
+
+// waitsFor says what keeps a pod from starting, empty if nothing is known to. Of
+// several pods it is the last: pods start in their order, and so it changes least.
+func (p *planner) waitsFor() string {
+	for _, crew := range slices.Backward(p.census.crews) {
+		for _, m := range slices.Backward(crew.members) {
+			if m.State != pods.Pending {
+				continue
+			}
+			if why := pods.Waits(m.pod); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
 }
 
 // recovered says whether a job that was restarting is whole again. An elastic

@@ -32,6 +32,16 @@ func restarted(times int32) OmegaMatcher {
 	)
 }
 
+var _ = Describe("a job whose pods cannot start", func() {
+	It("says what is in their way", func(ctx context.Context) {
+		ns := newNamespace(ctx)
+		submit(ctx, ns, "nowhere", fixtures.Workers(2), in("no-such-pool"))
+		eventuallyJob(ctx, ns, "nowhere", And(inPhase(v1.PhaseCreating), WithTransform(func(job *v1.TrainingJob) string {
+			return meta.FindStatusCondition(job.Status.Conditions, v1.TrainingJobRunningCondition).Message
+		}, Equal("the pods do not run yet: no node takes pod nowhere-worker-1: kubectl describe pod nowhere-worker-1 says why"))))
+	})
+})
+
 var _ = Describe("a job whose pods fail", func() {
 	It("fails at once under restartPolicy Never", func(ctx context.Context) {
 		ns := newNamespace(ctx)

@@ -136,6 +136,6 @@ var _ = Describe("the preview of a policy", Serial, func() {
 			mustKubectl(ctx, labelledPod(fmt.Sprintf("many-%d", i), ""), "apply", "-n", ns, "-f", "-")
 		}
 		out := mustKubectl(ctx, slow, "apply", "--dry-run=server", "-f", "-")
-		Expect(out).To(MatchRegexp(`preview: \d+ of the \d+ judged in time of up to \d+ stored objects`))
+		Expect(out).To(MatchRegexp(`preview: .*of the \d+ judged in time of up to \d+ stored objects`))
 	})
 })
