@@ -149,12 +149,12 @@ func TestHangingPolicyHoldsUpNobodyElse(t *testing.T) {
 	// memory. The members are rules so that each is made once.
 	var rego strings.Builder
 	rego.WriteString("package p\na0 := [input.object.spec.hang]\nb0 := [input.object.spec.hang]\n")
-	const depth = 25
+	const depth = 26
 	for i := range depth {
 		fmt.Fprintf(&rego, "a%d := [a%d, a%d]\nb%d := [b%d, b%d]\n", i+1, i, i, i+1, i, i)
 	}
 	fmt.Fprintf(&rego, "violation contains \"x\" if { input.object.spec.hang; a%d != b%d }", depth, depth)
-	engine := engineWith(t, policies.Options{Deadline: 100 * time.Millisecond, Concurrency: 1},
+	engine := engineWith(t, policies.Options{Deadline: 250 * time.Millisecond, Concurrency: 1},
 		policy("hangs", rego.String()), policy("other", "package p\nviolation contains \"y\" if input.object.spec.other"))
 	hanging, other := []byte(`{"spec":{"hang":"x"}}`), []byte(`{"spec":{"other":true}}`)
 	var reasons []policies.ErrorReason

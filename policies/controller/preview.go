@@ -74,7 +74,7 @@ func (p *Preview) Warnings(ctx context.Context, author authenticationv1.UserInfo
 	case <-ctx.Done():
 		return []string{"preview: not made, as others are under way: apply with --dry-run=server to see it"}
 	}
-	run := &previewRun{Preview: p, tally: t, access: newAccess(p.Reviews, author), entry: policies.EntryOf(&policy.Spec)}
+	run := &previewRun{Preview: p, tally: t, access: newAccess(p.Reviews, author), entry: policies.EntryOf(&policy.Spec), selects: selects(&policy.Spec)}
 	if err := run.compile(old, policy); err != nil {
 		return nil
 	}
@@ -90,6 +90,11 @@ func judgesOtherwise(old, policy *v1.WorkloadPolicySpec) bool {
 	return !equality.Semantic.DeepEqual(before, after)
 }
 
+func selects(spec *v1.WorkloadPolicySpec) bool {
+	match := &spec.Match
+	return match.NamespaceSelector != nil || match.ObjectSelector != nil || match.Exclude != nil || len(spec.Exceptions) > 0
+}
+
 // previewRun is the work of one preview.
 type previewRun struct {
 	*Preview
@@ -98,6 +103,10 @@ type previewRun struct {
 	// before is nil where there is no older policy.
 	before *policies.Snapshot
 	access *access
+	// selects tells that something of the policy picks objects by what they are
+	// called or labelled, where a slip leaves out all of them. Match conditions do not
+	// count: those of policies on pods are there to leave out most.
+	selects bool
 	// entry and kinds are those of the policy.
 	entry policies.Entry
 	kinds []storedKind
@@ -272,7 +281,7 @@ func (r *previewRun) judgePages(ctx context.Context, at page) {
 func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstructured.Unstructured) {
 	// A list leaves the kind out of some of its items.
 	object.SetGroupVersionKind(kind.kind)
-	if r.isOpen(kind, object) {
+	if r.selects && r.isOpen(kind, object) {
 		r.tally.open++
 	}
 	now := r.Stored.judge(ctx, r.now, nil, kind.resource, object)

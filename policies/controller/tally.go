@@ -203,7 +203,7 @@ func (t *tally) counts() []string {
 		}
 	}
 	if t.open > 0 && t.judged == 0 && !t.late {
-		add("is asked about none of the %d stored objects of its kinds: its selectors, matchConditions, exclude or exceptions leave them out", t.open)
+		add("is asked about none of the %d stored objects of its kinds: its selectors, exclude or exceptions leave them out", t.open)
 	}
 	if t.refused < t.before.refused {
 		add("would now refuse %d of %s; the policy in force refuses %s", t.refused, t.objects("stored objects"), t.inForce())
