@@ -36,11 +36,15 @@ var _ = Describe("The decision log", func() {
 		secret := func(label string) string {
 			return `{apiVersion: v1, kind: Secret, metadata: {name: a, labels: {` + label + `}}, stringData: {password: hunter2-hunter2}}`
 		}
-		_, err := kubectl(ctx, secret("refuse: a"), "apply", "-n", ns, "-f", "-")
-		Expect(err).To(HaveOccurred())
+		refused := func(manifest string) {
+			GinkgoHelper()
+			out, err := kubectl(ctx, manifest, "apply", "-n", ns, "-f", "-")
+			Expect(err).To(HaveOccurred())
+			Expect(out).To(ContainSubstring("policy on-secrets"), "it is not refused for want of an answer")
+		}
+		refused(secret("refuse: a"))
 		pod := strings.Replace(plainPod("a", "refuse: a"), "{name: a, image", "{name: a, env: [{name: TOKEN, value: hunter2-hunter2}], image", 1)
-		_, err = kubectl(ctx, pod, "apply", "-n", ns, "-f", "-")
-		Expect(err).To(HaveOccurred())
+		refused(pod)
 
 		Eventually(func() []map[string]any { return decisionsOn(ns) }).WithContext(ctx).Should(HaveLen(2))
 		for i, masked := range []string{"/input/object/data/password", "/input/object/spec/containers/0/env/0/value"} {

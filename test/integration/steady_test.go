@@ -82,13 +82,14 @@ var _ = Describe("a cluster at rest", Serial, func() {
 			Eventually(passes).WithContext(ctx).WithTimeout(time.Minute).WithPolling(200 * time.Millisecond).Should(BeNumerically(">=", wanted))
 			return writesByResource(ctx)
 		}
-		// What is under way comes to its end.
+		// What is under way comes to its end: the audit, of all that was stored, by all
+		// policies.
 		var before map[string]float64
 		Eventually(func(g Gomega) {
 			before = writesByResource(ctx)
 			g.Expect(before).NotTo(BeEmpty())
 			g.Expect(afterPasses(1)).To(Equal(before))
-		}).WithTimeout(time.Minute).Should(Succeed())
+		}).WithTimeout(4 * time.Minute).Should(Succeed())
 		Expect(afterPasses(3)).To(Equal(before))
 		Expect(before).To(HaveKey("POST pods"), "the count counts")
 	})
