@@ -46,7 +46,7 @@ func barsPods(ctx context.Context, spec *v1.WorkloadPolicySpec) (refused, advice
 			advice = append(advice, field.Forbidden(path, fmt.Sprintf(
 				"they hold for pods like those of the cluster's own start, such as %s with %s, which then wait while no Penstock answers: "+
 					"let them fail for these, or select the namespaces of workloads by a label they have (match.namespaceSelector)", plainName, held.marked)))
-		case held.fault != nil:
+		case held.fault != nil && held.fault.Fix != cel.GuardOldObject: // That is told of all kinds.
 			fault, fix := held.fault.FailedCondition()
 			advice = append(advice, field.Forbidden(path, fmt.Sprintf(
 				"%s for a pod with %s, and keeps every such pod from being made, whether Penstock answers or not: %s", fault, held.faultOf, fix)))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 
@@ -47,10 +48,32 @@ func failedCondition(ctx context.Context, conditions []admissionregistrationv1.M
 			if _, said, found := strings.Cut(reason, "resulted in error: "); found {
 				reason = said
 			}
-			return &Error{Condition: one.Name, Reason: reason, Fix: mend(attributes.VersionedKind, one.Expression, reason)}
+			fix := mend(attributes.VersionedKind, one.Expression, reason)
+			if readsNull(attributes, one.Expression, reason) {
+				fix = GuardOldObject
+			}
+			return &Error{Condition: one.Name, Reason: reason, Fix: fix}
 		}
 	}
 	return err
+}
+
+// GuardOldObject says how to write a condition that reads an oldObject that is null.
+const GuardOldObject = "write oldObject == null || (…), or operations: [UPDATE] if the policy is for updates alone"
+
+// readsNull reports whether a condition fails as it reads a member of an oldObject
+// that is not there, and not of the object.
+func readsNull(attributes *admission.VersionedAttributes, expression, reason string) bool {
+	found := missingKey.FindStringSubmatch(reason)
+	if found == nil || attributes.GetOldObject() != nil {
+		return false
+	}
+	if object, ok := attributes.GetObject().(*unstructured.Unstructured); ok {
+		if _, there := object.Object[found[1]]; !there && slices.ContainsFunc(Reads(expression), func(read Read) bool { return read.Text == "object."+found[1] }) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(Reads(expression), func(read Read) bool { return read.Text == "oldObject."+found[1] })
 }
 
 var missingKey = regexp.MustCompile(`no such key: (\S+)`)
@@ -62,6 +85,9 @@ func mend(kind schema.GroupVersionKind, expression, reason string) string {
 	case found == nil && strings.Contains(reason, "no such overload"):
 		return "an operator or a function gets what it does not take, such as a number in place of a text or null: " +
 			"test it first, as in type(object.spec.x) == string && …, or convert it by string(…) or int(…)"
+	case found == nil && strings.Contains(reason, "cost limit exceeded"):
+		return "it takes more than the API server lets conditions take: it must not go through lists within lists, nor search long texts; " +
+			"leave what is exact to the rule, and keep the condition to a few fields or labels"
 	case found == nil:
 		return "guard what it reads, as in has(object.spec.nodeName) && object.spec.nodeName != ''"
 	}

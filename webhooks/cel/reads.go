@@ -26,6 +26,11 @@ type Read struct {
 	Paths [][]string
 }
 
+// Below reports whether what is read is in what is at a path.
+func (r Read) Below(path []string) bool {
+	return slices.ContainsFunc(r.Paths, func(one []string) bool { return len(one) > len(path) && slices.Equal(one[:len(path)], path) })
+}
+
 var parser = sync.OnceValues(func() (*cel.Env, error) {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Env(environment.StoredExpressions)
 })
