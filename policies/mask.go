@@ -31,6 +31,29 @@ var (
 // lastApplied holds a whole object once more.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
+// NamesSecret reports whether the text of a member or a variable of this name is
+// a secret.
+func NamesSecret(name string) bool {
+	return name == lastApplied || secretName.MatchString(name)
+}
+
+// TakesSecret reports whether the argument after this one is a secret.
+func TakesSecret(argument string) bool {
+	return secretFlag.MatchString(argument) && secretName.MatchString(argument)
+}
+
+// SecretParts finds secrets within a text: where each begins and ends, in bytes.
+func SecretParts(text string) [][2]int {
+	if !strings.ContainsAny(text, "=: ") {
+		return nil // most texts
+	}
+	var parts [][2]int
+	for _, match := range secretPart.FindAllStringSubmatchIndex(text, -1) {
+		parts = append(parts, [2]int{match[2], match[3]})
+	}
+	return parts
+}
+
 // newMask finds what to hide in a document.
 func newMask(document *ast.Term) *mask {
 	m := &mask{}
@@ -50,7 +73,7 @@ func (m *mask) collect(value ast.Value) {
 			switch {
 			case !isText:
 				m.collect(term.Value)
-			case label == lastApplied, secretName.MatchString(string(label)), label == "value" && secretName.MatchString(name):
+			case NamesSecret(string(label)), label == "value" && NamesSecret(name):
 				m.hide(string(text))
 			default:
 				m.collect(text)
@@ -63,12 +86,12 @@ func (m *mask) collect(value ast.Value) {
 			if flag && isText {
 				m.hide(string(text))
 			}
-			flag = isText && secretFlag.MatchString(string(text)) && secretName.MatchString(string(text))
+			flag = isText && TakesSecret(string(text))
 			m.collect(term.Value)
 		})
 	case ast.String:
-		for _, match := range secretPart.FindAllStringSubmatch(string(value), -1) {
-			m.hide(match[1])
+		for _, part := range SecretParts(string(value)) {
+			m.hide(string(value)[part[0]:part[1]])
 		}
 	}
 }

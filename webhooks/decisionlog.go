@@ -244,7 +244,7 @@ func resultOf(decision *Decision, hide func(string) string) decisionResult {
 	}
 	faults := func(found []policies.Violation) (all []decisionFault) {
 		for _, one := range found {
-			all = append(all, decisionFault{one.Policy, string(one.Action), hide(one.Message), one.Field, hide(one.Fix)})
+			all = append(all, decisionFault{one.Policy, string(one.Action), hide(one.Message), hide(one.Field), hide(one.Fix)})
 		}
 		return all
 	}

@@ -123,14 +123,35 @@ func TestDecisionLogMasks(t *testing.T) {
 	}{
 		"names of variables": {
 			env: "(?i)token|password", kind: "Pod", object: container,
-			masked: []any{"/input/object/spec/containers/0/env/0/value"},
+			masked: []any{"/input/object/spec/containers/0/args/0", "/input/object/spec/containers/0/env/0/value"},
+		},
+		"what is named or written as a secret": {
+			env: "^$", kind: "Pod", object: `{"metadata":{"name":"a","annotations":{"vault-token":"c2VjcmV0"}},
+				"spec":{"roles":[{"ray":{"startParams":{"redis-password":"c2VjcmV0","num-cpus":"1"}}}],"tokenFile":"/t",
+				"containers":[{"args":["--token=c2VjcmV0","--redis-password","c2VjcmV0","--lr=1"],"command":["echo","x-c2VjcmV0-y"],"image":"redis://u:c2VjcmV0@h/x",
+				"env":[{"name":"DB_PASSWORD","value":"c2VjcmV0"},{"name":"PLAIN","value":"1"}]}]}}`,
+			masked: []any{
+				"/input/object/metadata/annotations/vault-token", "/input/object/spec/containers/0/args/0", "/input/object/spec/containers/0/args/2",
+				"/input/object/spec/containers/0/command/1", "/input/object/spec/containers/0/env/0/value", "/input/object/spec/containers/0/image",
+				"/input/object/spec/roles/0/ray/startParams/redis-password",
+			},
+		},
+		"copies of variables": {
+			env: ".*", kind: "Pod", object: `{"metadata":{"name":"a","labels":{"a":"worker-1"}},
+				"spec":{"containers":[{"args":["--x","c2VjcmV0","worker-1"],"env":[{"name":"A","value":"c2VjcmV0"},{"name":"B","value":"worker-1"},{"name":"C","value":"--x"}]}]}}`,
+			masked: []any{
+				"/input/object/spec/containers/0/args/1", "/input/object/spec/containers/0/args/2",
+				"/input/object/spec/containers/0/env/0/value", "/input/object/spec/containers/0/env/1/value", "/input/object/spec/containers/0/env/2/value",
+			},
 		},
 		"members and elements": {
 			env: "^$", pointers: []string{"/input/*/spec/*/*/args", "/input/object/spec/containers/0/env/1"}, kind: "Pod", object: container,
 			erased: []any{"/input/object/spec/containers/0/args", "/input/object/spec/containers/0/env/1", "/input/object/spec/initContainers/0/args"},
+			masked: []any{"/input/object/spec/containers/0/env/0/value"},
 		},
 		"who asks": {
 			env: "^$", pointers: []string{"/input/user"}, kind: "Pod", object: container, erased: []any{"/input/user"},
+			masked: []any{"/input/object/spec/containers/0/args/0", "/input/object/spec/containers/0/env/0/value"},
 		},
 		"values of a Secret, and copies of them": {
 			env: ".*", kind: "Secret", object: `{"metadata":{"name":"a","annotations":{"copy":"c2VjcmV0"}},"data":{"key":"c2VjcmV0"},"stringData":{"a/b":"secret"},"type":"Opaque"}`,

@@ -13,21 +13,21 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/penstock-dev/penstock/policies"
 )
 
 // redacted is what stands for a value that is masked.
 const redacted = "**REDACTED**"
 
-// shortestHidden is how long a masked value is at least for it to be taken out of
-// messages too: what is shorter would take words apart.
-const shortestHidden = 6
-
 // Mask says what of a request is not to be written. Values of Secrets never are,
-// nor the record of kubectl apply, which is a copy of the object.
+// nor what explanations of policies hide as a secret, nor the record of kubectl
+// apply, which is a copy of the object.
 type Mask struct {
 	// Env is for names of environment variables whose values are masked.
 	Env *regexp.Regexp
-	// erased are pointers to what is left out, in segments.
+	// erased are pointers to what is left out, in segments, those of alwaysErased
+	// first.
 	erased [][]string
 }
 
@@ -62,14 +62,12 @@ var alwaysErased = []string{
 type maskedInput struct {
 	input          map[string]any
 	erased, masked []string
-	// secrets are the values that were masked.
-	secrets map[string]bool
-	hidden  *strings.Replacer
+	hider
 }
 
 // apply adds the objects of a request to its input, and masks it.
 func (m Mask) apply(input map[string]any, request *admissionv1.AdmissionRequest) (*maskedInput, error) {
-	done := &maskedInput{input: input, secrets: map[string]bool{}}
+	done := &maskedInput{input: input}
 	for name, raw := range map[string][]byte{"object": request.Object.Raw, "oldObject": request.OldObject.Raw} {
 		if isAbsent(raw) {
 			continue
@@ -83,16 +81,30 @@ func (m Mask) apply(input map[string]any, request *admissionv1.AdmissionRequest)
 			done.maskSecret("/input/"+name, object)
 		}
 	}
-	for _, segments := range m.erased {
+	always := min(len(alwaysErased), len(m.erased))
+	for _, segments := range m.erased[:always] {
 		done.erase("/input", input, segments)
 	}
-	if m.Env != nil {
-		for _, name := range []string{"object", "oldObject"} {
+	for _, name := range []string{"object", "oldObject"} {
+		if m.Env != nil {
 			done.maskEnv("/input/"+name, input[name], m.Env)
 		}
+		done.maskSecrets("/input/"+name, input[name])
 	}
+	// Only now are all secrets known.
+	for _, name := range []string{"object", "oldObject"} {
+		done.maskCopies("/input/"+name, input[name], false)
+	}
+	// What is left out besides may hold secrets that rules quote, too.
+	for _, segments := range m.erased[always:] {
+		done.erase("/input", input, segments)
+	}
+	done.masked = slices.DeleteFunc(done.masked, func(masked string) bool {
+		return slices.ContainsFunc(done.erased, func(erased string) bool { return strings.HasPrefix(masked+"/", erased+"/") })
+	})
 	slices.Sort(done.erased)
 	slices.Sort(done.masked)
+	done.masked = slices.Compact(done.masked)
 	return done, nil
 }
 
@@ -121,8 +133,8 @@ func (d *maskedInput) maskSecret(path string, object map[string]any) {
 }
 
 func (d *maskedInput) mask(path string, members map[string]any, name string) {
-	if value, ok := members[name].(string); ok && value != redacted && len(value) >= shortestHidden {
-		d.secrets[value] = true
+	if value, ok := members[name].(string); ok {
+		d.add(value)
 	}
 	members[name] = redacted
 	d.masked = append(d.masked, path)
@@ -188,20 +200,89 @@ func (d *maskedInput) maskVariables(path string, variables []any, names *regexp.
 	}
 }
 
-// hide takes what was masked out of what a rule says: it may quote it.
-func (d *maskedInput) hide(text string) string {
-	if len(d.secrets) == 0 {
+// maskSecrets masks what explanations of policies hide, too: members and variables
+// that are named as secrets are, and arguments and parts of texts that hold one.
+func (d *maskedInput) maskSecrets(path string, at any) {
+	switch value := at.(type) {
+	case map[string]any:
+		called, _ := value["name"].(string)
+		for name, member := range value {
+			below := path + "/" + escaped(name)
+			text, isText := member.(string)
+			switch {
+			case !isText:
+				d.maskSecrets(below, member)
+			case text == redacted || text == "":
+			case policies.NamesSecret(name), name == "value" && policies.NamesSecret(called):
+				d.mask(below, value, name)
+			default:
+				value[name] = d.maskParts(below, text)
+			}
+		}
+	case []any:
+		afterFlag := false
+		for i, element := range value {
+			below := path + "/" + strconv.Itoa(i)
+			text, isText := element.(string)
+			switch {
+			case !isText:
+				d.maskSecrets(below, element)
+			case afterFlag && text != "":
+				d.add(text)
+				value[i], d.masked = redacted, append(d.masked, below)
+			default:
+				value[i] = d.maskParts(below, text)
+			}
+			afterFlag = isText && policies.TakesSecret(text)
+		}
+	}
+}
+
+// maskParts masks the secrets within a text.
+func (d *maskedInput) maskParts(path, text string) string {
+	parts := policies.SecretParts(text)
+	if len(parts) == 0 {
 		return text
 	}
-	if d.hidden == nil {
-		var pairs []string
-		// The longest first, as one may be a part of another.
-		for _, secret := range slices.SortedFunc(maps.Keys(d.secrets), func(a, b string) int { return len(b) - len(a) }) {
-			pairs = append(pairs, secret, redacted)
-		}
-		d.hidden = strings.NewReplacer(pairs...)
+	var shown strings.Builder
+	end := 0
+	for _, part := range parts {
+		d.add(text[part[0]:part[1]])
+		shown.WriteString(text[end:part[0]] + redacted)
+		end = part[1]
 	}
-	return d.hidden.Replace(text)
+	d.masked = append(d.masked, path)
+	return shown.String() + text[end:]
+}
+
+// holdCopies are the members in whose texts a masked value may stand once more. In
+// others it is most likely a word that means something else there.
+var holdCopies = []string{"args", "command", "startParams", "rayStartParams", "entrypoint"}
+
+// maskCopies takes masked values out of commands and their arguments; within
+// says that at is a part of some.
+func (d *maskedInput) maskCopies(path string, at any, within bool) {
+	replace := func(below string, member any, within bool, set func(string)) {
+		text, isText := member.(string)
+		if !isText {
+			d.maskCopies(below, member, within)
+		} else if within {
+			if shown := d.hide(text); shown != text {
+				set(shown)
+				d.masked = append(d.masked, below)
+			}
+		}
+	}
+	switch value := at.(type) {
+	case map[string]any:
+		for name, member := range value {
+			replace(path+"/"+escaped(name), member, within || slices.Contains(holdCopies, name), func(shown string) { value[name] = shown })
+		}
+	case []any:
+		for i, element := range value {
+			replace(path+"/"+strconv.Itoa(i), element, within, func(shown string) { value[i] = shown })
+		}
+	}
 }
 
 // escaped is a name as a segment of a JSON pointer.

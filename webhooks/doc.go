@@ -11,7 +11,8 @@
 // Requests for Penstock's own kinds come by gate.go, those for any other kind
 // that a policy names by judge.go. transitions.go tells apart what is wrong with
 // an update from what is wrong with its object. decisionlog.go writes what was said to them
-// into OPA's decision log, without what decisionmask.go takes out.
+// into OPA's decision log, without what decisionmask.go takes out of the input and
+// decisionhide.go out of texts.
 //
 // What is pure lives below: defaulting, validation. This package may not know
 // v1alpha1; it asks conversion for the path of a field in the version that a
