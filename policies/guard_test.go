@@ -65,6 +65,8 @@ func TestGuard(t *testing.T) {
 		"objects of the inventory":               {"some x in data.inventory.cluster.v1.Node\nx.gpus > 7", true},
 		"no objects of the inventory":            {"some x in data.inventory.cluster.v1.Node\nx.gpus > 8", false},
 		"a kind that the inventory lacks":        {"some x in data.inventory.cluster.v1.Namespace", false},
+		"an index as a text":                     {`data.inventory.cluster.v1.Node.a.list["1"] == 5`, true},
+		"a name as a number":                     {`data.inventory.cluster.v1.Node[1].gpus == 4`, true},
 		"a rule that stands for a kind":          {"some x in nodes\nx.gpus > 8", false},
 		"a rule that stands for a part":          {"some x in part\nx > 8", true},
 		"another input":                          {`input.object.kind == "Job" with input as {"object": {"kind": "Job"}}`, true},
@@ -82,7 +84,7 @@ func TestGuard(t *testing.T) {
 			}
 			run := &guardRun{object: parseTerm(t, object), parameters: parseTerm(t, parameters)}
 			run.workload = newWorkload(run.object)
-			run.inventory = nodesView(t, `{"a": {"gpus": 8}}`)
+			run.inventory = nodesView(t, `{"a": {"gpus": 8, "list": [4, 5]}, "1": {"gpus": 4}}`)
 			if got := r.queries[0].guard.mayHold(run); got != tc.want {
 				t.Errorf("the guard says %t, want %t", got, tc.want)
 			}

@@ -283,6 +283,13 @@ func (r *guardRun) below(at *ast.Term, segment *guardOperand) guardValue {
 	if found := elementOf(at, key.term); found != nil {
 		return guardValue{isDefined, found}
 	}
+	_, isList := at.Value.(*ast.Array)
+	_, isText := key.term.Value.(ast.String)
+	if isList == isText {
+		// Of the inventory Rego reads by paths of texts, in which "1" is an index and
+		// 1 a name.
+		return guardValue{is: isUnknown}
+	}
 	return guardValue{is: isUndefined}
 }
 

@@ -262,7 +262,7 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		if !j.request.UserKnown && p.rule.reads.user {
 			t.lacks = append(t.lacks, lack{missing: MissingUser})
 		}
-		if j.request.Stored && p.rule.reads.options {
+		if (j.request.Stored || j.request.OptionsUnknown) && p.rule.reads.options {
 			t.lacks = append(t.lacks, lack{missing: MissingOptions})
 		}
 		if missing := j.takeInventory(&t); missing != nil {

@@ -66,6 +66,9 @@ type Request struct {
 	// of one and was not given (labels of the namespace, inventory) is then no
 	// error: the policy is reported in Verdict.NotEvaluated.
 	Offline bool
+	// OptionsUnknown says that the request has no options because nobody knows which
+	// it would have.
+	OptionsUnknown bool
 
 	// Load, if set, gives Object and OldObject, for callers whom they cost
 	// something. It is called once at the most, and only for a request that some

@@ -75,7 +75,7 @@ func decide(request *admissionv1.AdmissionRequest, faults []fault, judgements ..
 		decision.Warnings = append(decision.Warnings, j.warnings()...)
 	}
 	for _, warning := range decision.Warnings {
-		response.Warnings = append(response.Warnings, warning.String())
+		response.Warnings = append(response.Warnings, inOneLine(warning.String()))
 	}
 	decision.Causes = Unsaid(decision.Causes)
 	response.AuditAnnotations = auditAnnotations(judgements)
@@ -101,9 +101,16 @@ func Unsaid(causes []Cause) []Cause {
 func (d *Decision) warn(request *admissionv1.AdmissionRequest, faults []fault) {
 	for _, warning := range causesOf(request, faults) {
 		d.Warnings = append(d.Warnings, warning)
-		d.Response.Warnings = append(d.Response.Warnings, warning.String())
+		d.Response.Warnings = append(d.Response.Warnings, inOneLine(warning.String()))
 	}
 }
+
+// inOneLine makes of a text one that may be sent as a warning: in the header of
+// HTTP that it is sent in, nothing may break a line, and the API server drops what
+// does. A rule may quote what stands in anybody's object.
+func inOneLine(text string) string { return lineBreaks.Replace(text) }
+
+var lineBreaks = strings.NewReplacer("\n", " ", "\t", " ")
 
 // causesOf are the faults of an object of Penstock's own kinds.
 func causesOf(request *admissionv1.AdmissionRequest, faults []fault) []Cause {

@@ -280,7 +280,7 @@ func (g *Gate) policyRequest(ctx context.Context, request *admissionv1.Admission
 		return labels, nil
 	})
 	judged.MatchKind, judged.Scope, judged.Reach = kind, scope, g.Reach
-	judged.Offline, judged.Stray = g.Offline, g.Offline
+	judged.Offline, judged.OptionsUnknown, judged.Stray = g.Offline, g.Offline, g.Offline
 	judged.Fields = fields.Of(schema.GroupVersionKind(request.Kind))
 	judged.UserKnown = g.userKnown(request)
 	return judged

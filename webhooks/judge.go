@@ -94,7 +94,8 @@ func (g *Gate) scope(ctx context.Context, request *admissionv1.AdmissionRequest,
 	if request.Operation == admissionv1.Update && request.SubResource == "" {
 		scope.HeldBefore = cel.HeldBefore(ctx, request, g.userKnown(request))
 	}
-	if entry == "" {
+	if entry == "" || entry.Conditional() && request.SubResource == scaleSubresource {
+		// The API server has not evaluated them on what is scaled.
 		scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
 			return cel.Hold(ctx, conditions, request, g.userKnown(request))
 		}

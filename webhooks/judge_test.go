@@ -288,3 +288,16 @@ func TestDeletionsOfCollectionsAreNamed(t *testing.T) {
 		t.Errorf("the exception of the name does not count: %+v", response.Result)
 	}
 }
+
+// TestWarningsAreInOneLine: what a rule quotes from an object must not keep its
+// warning from being shown.
+func TestWarningsAreInOneLine(t *testing.T) {
+	gate := judging(t, nil, policyOn("p", "", "ConfigMap", `msg := sprintf("says %s", [input.object.data.a]); field := "data.a"`, warns))
+	request := create(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: `+fixtures.Namespace+`}, data: {a: "x\ny\tz"}}`,
+		as("", "v1", "ConfigMap"), of("", "configmaps", ""))
+	response := gate.Judge(t.Context(), request, policies.EntryFail)
+	want := []string{`data.a: says x y z (policy p)`}
+	if diff := cmp.Diff(want, response.Warnings); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

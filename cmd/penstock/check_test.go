@@ -78,6 +78,7 @@ func TestCheck(t *testing.T) {
 		"inventory-of-nothing":    {args: []string{"-f", "good.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory-empty.yaml", "--namespace-file", "namespaces.yaml"}, want: 1},
 		"inventory-nameless":      {args: []string{"-f", "good.yaml", "--inventory", "inventory-nameless.yaml"}, want: 2},
 		"inventory-absent":        {args: []string{"-f", "good.yaml", "--inventory", "absent.yaml"}, want: 2},
+		"options-unknown":         {args: []string{"-f", "good.yaml", "--policies", "options-policy.yaml", "--user", "ada"}},
 		"service-account":         {args: []string{"-f", "good.yaml", "--policies", "groups-policy.yaml", "--user", "system:serviceaccount:ci:deployer"}, want: 1},
 		"sarif":                   {args: []string{"-f", "upstream.yaml", "-f", "good.yaml", "-f", "unknown-field.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory.yaml", "-o", "sarif"}, want: 1},
 		"unreadable-sarif":        {args: []string{"-f", "unreadable.yaml", "--policies", "none", "-o", "sarif"}, want: 2},

@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 )
 
 // wildcard stands for every group, kind or subresource.
@@ -143,7 +144,7 @@ func (o RulesOptions) webhook(id policies.Entry, entry *entryRules) admissionreg
 	if id.FailurePolicy() == v1.FailurePolicyIgnore {
 		failurePolicy = admissionregistrationv1.Ignore
 	}
-	conditions := slices.Clone(entry.conditions)
+	conditions := cel.Sent(entry.conditions, askedOf(entry.rules))
 	if entry.wildcards {
 		conditions = append(conditions, notNever(id))
 	}
@@ -157,6 +158,19 @@ func (o RulesOptions) webhook(id policies.Entry, entry *entryRules) admissionreg
 		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpNotIn, Values: o.Excluded(),
 	})
 	return webhook
+}
+
+// askedOf is what rules ask about beside whole objects that are written.
+func askedOf(rules []admissionregistrationv1.RuleWithOperations) cel.Asked {
+	var asked cel.Asked
+	for _, rule := range rules {
+		asked.Deletes = asked.Deletes || slices.Contains(rule.Operations, admissionregistrationv1.Delete) || slices.Contains(rule.Operations, admissionregistrationv1.OperationAll)
+		asked.Scales = asked.Scales || slices.ContainsFunc(rule.Resources, func(resource string) bool {
+			_, subresource, _ := strings.Cut(resource, "/")
+			return subresource == "scale" || subresource == wildcard
+		})
+	}
+	return asked
 }
 
 // probe is the webhook that refuses an object that nobody creates: whoever asks

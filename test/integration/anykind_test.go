@@ -124,6 +124,27 @@ var _ = Describe("a policy on any kind", Serial, func() {
 		Expect(out).To(ContainSubstring("DELETE is not wanted"))
 	})
 
+	It("evaluates match conditions on what is scaled or deleted", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		conditions := "    operations: [CREATE, UPDATE, DELETE]\n  matchConditions: [{name: strict, expression: \"'strict' in object.metadata.?labels.orValue({}) && object.spec.template.spec.containers.exists(c, c.name == 'a')\"}]"
+		const rules = `    violation contains {"msg": "is too large", "field": "spec.replicas"} if { input.object.spec.replicas > 2 }
+    violation contains {"msg": "stays", "field": "metadata.name"} if { input.operation == "DELETE" }
+`
+		applyPolicy(ctx, anyPolicy("strict", "[{group: apps, kinds: [Deployment], subresources: ['', scale]}]", conditions)+rules, "strict", "True Enforced")
+		for _, name := range []string{"strict", "loose"} {
+			mustKubectl(ctx, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: `+name+`, labels: {`+name+`: 'yes'}}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: images.example/a:1}]}}}}`,
+				"create", "-n", ns, "-f", "-")
+		}
+		out, err := kubectl(ctx, "", "scale", "deployment", "strict", "-n", ns, "--replicas=3")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("spec.replicas: is too large"))
+		out, err = kubectl(ctx, "", "delete", "deployment", "strict", "-n", ns)
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("metadata.name: stays"))
+		mustKubectl(ctx, "", "scale", "deployment", "loose", "-n", ns, "--replicas=3")
+		mustKubectl(ctx, "", "delete", "deployment", "loose", "-n", ns)
+	})
+
 	It("has its webhooks back when somebody takes or changes them, and loses them with the last policy", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)
 		applyPolicy(ctx, anyPolicy("no-maps", "[{kinds: [ConfigMap]}]"), "no-maps", "True Enforced")

@@ -42,8 +42,14 @@ var compiledConditions = struct {
 // Hold says whether all conditions hold for a request, as the API
 // server does: a condition that is false settles it, whatever errors others
 // give. It is an error if that depends on what is not known, and an Error if
-// one fails; userKnown tells whether the request's user is known.
+// one fails; userKnown tells whether the request's user is known. On a deletion
+// they see the old object as the object, as Sent has it in the API server.
 func Hold(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest, userKnown bool) (bool, error) {
+	if request.Operation == admissionv1.Delete {
+		deleted := *request
+		deleted.Object = request.OldObject
+		request = &deleted
+	}
 	attributes, err := attributesOf(request)
 	if err != nil {
 		return false, err

@@ -210,6 +210,8 @@ func (c *Checker) lack(policy policies.NotEvaluated, namespace string) string {
 		return c.lacksInventory(policy.Policy)
 	case policies.MissingConditions:
 		return "its matchConditions depend on what is not known offline, such as the user or what he may do"
+	case policies.MissingOptions:
+		return "it depends on the options of the request, such as the field manager, which are not known"
 	default:
 		return string(policy.Missing)
 	}
