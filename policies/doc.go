@@ -19,7 +19,8 @@
 //   - engine.go, snapshot.go, index.go: the policies in force;
 //   - scope.go: which of them a webhook of the API server asks; reach.go, what it
 //     never asks about; subresources.go, by which operations it asks;
-//   - request.go, judge.go: one request, from the index to the verdict;
+//   - request.go, judge.go: one request, from the index to the verdict; objectlabels.go,
+//     whose labels decide;
 //   - input.go, value.go: its objects as one Rego value;
 //   - attempt.go, worker.go, evaluate.go: running rules within their time; decide.go,
 //     needs.go, what they find without what a request lacks; cut.go, when the time

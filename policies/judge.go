@@ -237,19 +237,20 @@ func (j *judgement) try(ctx context.Context, trials []trial) {
 // ready drops the trials that the labels of the object rule out and those that
 // have no rule, and notes what the others lack.
 func (j *judgement) ready(in *input, trials []trial) []trial {
-	var object, oldObject labels.Set
+	asked := objectLabels{judgement: j, in: in}
 	ready := trials[:0]
 	for _, t := range trials {
 		p := t.policy
-		if !p.matcher.objectSelector.Empty() {
-			if object == nil {
-				object, oldObject = labelsOf(in.object), labelsOf(in.oldObject)
-			}
-			// An update must not slip out of a policy by its labels.
-			isUpdate := in.oldObject != nil && p.matcher.objectSelector.Matches(oldObject)
-			if !isUpdate && !p.matcher.objectSelector.Matches(object) {
-				continue
-			}
+		selected, err := asked.selectedBy(p)
+		switch {
+		case err != nil && j.request.Offline:
+			j.leave(p, MissingParent, false)
+			continue
+		case err != nil:
+			j.fail(t, ReasonParent, err.Error())
+			continue
+		case !selected:
+			continue
 		}
 		if t.passes {
 			j.verdict.Excepted = append(j.verdict.Excepted, p.name)

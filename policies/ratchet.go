@@ -66,7 +66,9 @@ func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cance
 // rule.
 func (w *worker) reachedBefore(t trial) bool {
 	selector, scope := t.policy.matcher.objectSelector, &w.attempt.judgement.request.Scope
-	if !selector.Empty() && !selector.Matches(labelsOf(w.attempt.in.oldObject)) {
+	// The labels of a parent are not what a write of its subresource changes.
+	own := !w.attempt.judgement.request.ofParent()
+	if own && !selector.Empty() && !selector.Matches(labelsOf(w.attempt.in.oldObject)) {
 		return false
 	}
 	return !t.policy.entry.Conditional() || scope.HeldBefore == nil || scope.HeldBefore(t.policy.conditions)

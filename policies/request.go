@@ -62,6 +62,13 @@ type Request struct {
 	// depend on them, unless the request is Offline.
 	NamespaceLabels func() (map[string]string, error)
 
+	// ParentLabels returns the labels of the object that a subresource belongs to. It
+	// is called at most once, and only where what is written is of another kind, as an
+	// Eviction or a Scale is, and the objectSelector of some policy looks at them. Nil
+	// means that they are not known, which counts as an error for such policies,
+	// unless the request is Offline.
+	ParentLabels func() (map[string]string, error)
+
 	// Offline says that no cluster is behind the request. What a policy needs
 	// of one and was not given (labels of the namespace, inventory) is then no
 	// error: the policy is reported in Verdict.NotEvaluated.
@@ -99,6 +106,12 @@ func (r *Request) matchKind() schema.GroupKind {
 		return r.MatchKind
 	}
 	return schema.GroupKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
+}
+
+// ofParent reports whether what is written is no object of the kind that policies
+// name, and belongs to one: what a policy selects by is then its parent's.
+func (r *Request) ofParent() bool {
+	return r.SubResource != "" && r.matchKind() != schema.GroupKind{Group: r.Kind.Group, Kind: r.Kind.Kind}
 }
 
 // FromAdmission makes a Request of an AdmissionRequest received at now.

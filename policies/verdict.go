@@ -76,6 +76,9 @@ const (
 	ReasonNotCompiled ErrorReason = "NotCompiled"
 	// ReasonNamespace means that the labels of the namespace are not known.
 	ReasonNamespace ErrorReason = "Namespace"
+	// ReasonParent means that the labels of the object that a subresource belongs to
+	// are not known.
+	ReasonParent ErrorReason = "Parent"
 	// ReasonInventory means that the inventory that the policy reads is missing.
 	ReasonInventory ErrorReason = "Inventory"
 	// ReasonConditions means that a match condition fails, so that the API server
@@ -111,6 +114,9 @@ const (
 	// MissingNamespaceLabels means that what the policy says, or whether it says
 	// anything, depends on the labels of the namespace.
 	MissingNamespaceLabels Missing = "NamespaceLabels"
+	// MissingParent means that whether the policy says anything depends on the labels
+	// of the object that a subresource belongs to.
+	MissingParent Missing = "Parent"
 	// MissingInventory means that the policy reads objects of the cluster.
 	MissingInventory Missing = "Inventory"
 	// MissingConditions means that the policy's match conditions need what is

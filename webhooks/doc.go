@@ -9,7 +9,8 @@
 // asks the same Gate, so it gives the cluster's verdict in the cluster's words.
 //
 // Requests for Penstock's own kinds come by gate.go, those for any other kind
-// that a policy names by judge.go. transitions.go tells apart what is wrong with
+// that a policy names by judge.go; parent.go reads
+// what a subresource belongs to. transitions.go tells apart what is wrong with
 // an update from what is wrong with its object. decisionlog.go writes what was said to them
 // into OPA's decision log, without what decisionmask.go takes out of the input and
 // decisionhide.go out of texts.

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,7 +38,7 @@ func (world) NamespaceLabels(_ context.Context, name string) (map[string]string,
 }
 
 func (world) KindOf(_ context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	kinds := map[string]string{"pods": "Pod", "deployments": "Deployment", "jaxjobs": "JAXJob", "paddlejobs": "PaddleJob", "pytorchjobs": "PyTorchJob"}
+	kinds := map[string]string{"pods": "Pod", "deployments": "Deployment", "gadgets": "Gadget", "jaxjobs": "JAXJob", "paddlejobs": "PaddleJob", "pytorchjobs": "PyTorchJob"}
 	if kinds[resource.Resource] == "" {
 		return schema.GroupVersionKind{}, errors.New("there is no such resource")
 	}
@@ -49,6 +51,19 @@ func (w world) Object(_ context.Context, _ schema.GroupVersionKind, _, name stri
 		return nil, errors.New("there is no such object")
 	}
 	return []byte(object), nil
+}
+
+func (w world) Labels(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (map[string]string, error) {
+	if strings.HasPrefix(name, "barred") {
+		return nil, apierrors.NewForbidden(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name, errors.New("no"))
+	}
+	raw, err := w.Object(ctx, kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	var object metav1.PartialObjectMetadata
+	err = json.Unmarshal(raw, &object)
+	return object.Labels, err
 }
 
 // libraryEngine has policies of the library: enough of each kind to see what

@@ -26,6 +26,8 @@ type Cluster interface {
 	KindOf(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error)
 	// Object gives the JSON of a stored object.
 	Object(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) ([]byte, error)
+	// Labels gives the labels of a stored object.
+	Labels(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (map[string]string, error)
 }
 
 // A Gate defaults and judges requests for Penstock's own kinds. It may be used
@@ -283,6 +285,9 @@ func (g *Gate) policyRequest(ctx context.Context, request *admissionv1.Admission
 	judged.Offline, judged.OptionsUnknown, judged.Stray = g.Offline, g.Offline, g.Offline
 	judged.Fields = fields.Of(schema.GroupVersionKind(request.Kind))
 	judged.UserKnown = g.userKnown(request)
+	if request.SubResource != "" && !g.Offline {
+		judged.ParentLabels = func() (map[string]string, error) { return g.parentLabels(ctx, request) }
+	}
 	return judged
 }
 

@@ -33,6 +33,10 @@ func (noCluster) Object(context.Context, schema.GroupVersionKind, string, string
 	return nil, errors.New("there is no cluster")
 }
 
+func (noCluster) Labels(context.Context, schema.GroupVersionKind, string, string) (map[string]string, error) {
+	return nil, errors.New("there is no cluster")
+}
+
 func newGate(t *testing.T, offline bool) *webhooks.Gate {
 	t.Helper()
 	loaded, err := library.Policies()

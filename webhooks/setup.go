@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -111,6 +112,14 @@ func (c LiveCluster) NamespaceLabels(ctx context.Context, name string) (map[stri
 // KindOf gives the kind of a resource.
 func (c LiveCluster) KindOf(_ context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	return c.Mapper.KindFor(resource)
+}
+
+// Labels gives the labels of a stored object, from the API server, as Object does.
+func (c LiveCluster) Labels(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (map[string]string, error) {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
+	err := c.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, object)
+	return object.Labels, err
 }
 
 // Object gives the JSON of a stored object, from the API server: a decision on

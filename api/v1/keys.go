@@ -45,6 +45,10 @@ const RedisCleanupFinalizer = "penstock.dev/redis-cleanup"
 // pretends to create; its value says of which.
 const ProbeLabel = "penstock.dev/probe"
 
+// ManagerRoleLabel marks, where it is "true", the ClusterRoles that grant Penstock
+// what it may not do by default.
+const ManagerRoleLabel = "penstock.dev/aggregate-to-manager"
+
 // FieldManager is the one name under which Penstock applies its children.
 const FieldManager = "penstock"
 

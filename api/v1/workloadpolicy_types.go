@@ -203,8 +203,9 @@ type PolicyMatch struct {
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// objectSelector selects by the labels of the object or of the old object.
-	// All when left out.
+	// objectSelector selects by the labels of the object or of the old object; of a
+	// subresource that has another kind, as exec, eviction and most scale have, by
+	// those of the stored object that it belongs to. All when left out.
 	// +optional
 	ObjectSelector *metav1.LabelSelector `json:"objectSelector,omitempty"`
 

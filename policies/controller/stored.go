@@ -34,7 +34,7 @@ import (
 
 // AggregationLabel marks the ClusterRoles that grant Penstock list and watch on
 // further kinds.
-const AggregationLabel = "penstock.dev/aggregate-to-manager=true"
+const AggregationLabel = v1.ManagerRoleLabel + "=true"
 
 // Stored judges stored objects as if they were written now: what preview and
 // audit do. It may be used by several goroutines.

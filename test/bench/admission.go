@@ -112,6 +112,10 @@ func (noCluster) Object(_ context.Context, kind schema.GroupVersionKind, _, name
 	return nil, fmt.Errorf("no %s %s", kind.Kind, name)
 }
 
+func (noCluster) Labels(_ context.Context, kind schema.GroupVersionKind, _, name string) (map[string]string, error) {
+	return nil, fmt.Errorf("no %s %s", kind.Kind, name)
+}
+
 func newGate(loaded []*v1.WorkloadPolicy) (*webhooks.Gate, error) {
 	engine := policies.NewEngine(policies.Options{Observer: webhooks.PolicyMetrics{}})
 	if faults := engine.Replace(loaded); len(faults) > 0 {

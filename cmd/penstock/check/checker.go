@@ -255,3 +255,7 @@ func (n namespaces) KindOf(context.Context, schema.GroupVersionResource) (schema
 func (n namespaces) Object(context.Context, schema.GroupVersionKind, string, string) ([]byte, error) {
 	return nil, errNotGiven
 }
+
+func (n namespaces) Labels(context.Context, schema.GroupVersionKind, string, string) (map[string]string, error) {
+	return nil, errNotGiven
+}
