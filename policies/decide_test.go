@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -290,6 +291,62 @@ violation contains "alone" if { input.object.data.alone; count(object.get(data.i
 		if left := len(verdict.NotEvaluated) > 0; !slices.Equal(foundBy(verdict), []string{"root"}) || left != open || len(verdict.Errors) > 0 {
 			t.Errorf("of %s offline: found %q, not evaluated %v", data, foundBy(verdict), verdict.NotEvaluated)
 		}
+	}
+}
+
+// TestWithoutTheLabels: what a rule finds in a namespace whose labels are not known,
+// it finds whatever they are; in a cluster, where they are to be known, it is an error.
+func TestWithoutTheLabels(t *testing.T) {
+	tests := map[string]without{
+		"a rule beside it": {rego: `violation contains "root" if input.object.data.root
+violation contains "tier" if { input.object.data.missing; input.namespace.labels.tier == "x" }`, finds: []string{"root"}},
+		"where it depends": {rego: `violation contains "root" if input.object.data.root
+violation contains "tier" if input.namespace.labels.tier == "x"`, finds: []string{"root"}, open: true},
+		"what is not there": {rego: `violation contains "owner" if not input.namespace.labels.owner`, open: true},
+		"by a helper": {rego: `violation contains "root" if { input.object.data.root; input.namespace.name == "team" }
+violation contains "tier" if { tier == "x"; input.object.data.missing }
+tier := object.get(input.namespace, ["labels", "tier"], "none")`, finds: []string{"root"}},
+		"Gatekeeper's review": {rego: `violation contains {"msg": "root"} if input.review.object.data.root
+violation contains {"msg": "tier"} if input.review.namespaceObject.metadata.labels.tier == "x"`, finds: []string{"root"}, open: true},
+		"its name, as a label": {rego: `violation contains "root" if input.object.data.root
+violation contains "name" if input.namespace.labels["kubernetes.io/metadata.name"] != "team"`, finds: []string{"root"}, open: true},
+		"beside the user": {rego: `violation contains "root" if input.object.data.root
+violation contains "tier" if { input.user.username == "bob"; not input.namespace.labels.tier }`, finds: []string{"root"}, open: true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			engine := engineWith(t, policies.Options{}, policy("p", "package p\n"+tc.rego))
+			request := createRequest([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"root":"1"}}`))
+			request.Offline, request.UserKnown, request.NamespaceLabels = true, false, nil
+			verdict := engine.Snapshot().Judge(t.Context(), request)
+			found := foundBy(verdict)
+			if len(verdict.Errors) > 0 || !slices.Equal(found, tc.finds) || len(verdict.NotEvaluated) > 0 != tc.open {
+				t.Errorf("found %q, open %v, errors %v", found, verdict.NotEvaluated, verdict.Errors)
+			}
+			if tc.open && verdict.NotEvaluated[0].Missing != policies.MissingNamespaceLabels {
+				t.Errorf("%s is missing", verdict.NotEvaluated[0].Missing)
+			}
+			request.UserKnown = true
+			for _, labels := range []map[string]string{nil, {"tier": "x"}, {"tier": "y", "owner": "o"}} {
+				request.NamespaceLabels = func() (map[string]string, error) {
+					return labels, nil
+				}
+				known := engine.Snapshot().Judge(t.Context(), request)
+				for _, message := range found {
+					if !slices.Contains(foundBy(known), message) {
+						t.Errorf("found %q, which is not found in a namespace labelled %v", message, labels)
+					}
+				}
+				if !tc.open && !slices.Equal(found, foundBy(known)) {
+					t.Errorf("found %q, and %q in a namespace labelled %v", found, foundBy(known), labels)
+				}
+			}
+			request.Offline, request.NamespaceLabels = false, func() (map[string]string, error) { return nil, errors.New("gone") }
+			verdict = engine.Snapshot().Judge(t.Context(), request)
+			if len(verdict.Errors) != 1 || verdict.Errors[0].Reason != policies.ReasonNamespace || len(verdict.Violations) > 0 {
+				t.Errorf("in a cluster: %+v", verdict)
+			}
+		})
 	}
 }
 

@@ -187,13 +187,15 @@ func (j *judgement) withoutLabels(policy *Policy) {
 
 // labelsFor gives the labels of the namespace as far as a policy looks at them. Of
 // a namespace whose labels are not known, its name is one: nobody can give it
-// another. It reports whether that will do.
+// another. It reports whether that will do: offline, a rule that reads others says
+// what it can.
 func (j *judgement) labelsFor(policy *Policy) (labels.Set, bool) {
 	if j.labels != nil || !policy.needsLabels() {
 		return j.labels, true
 	}
 	named := labels.Set{corev1.LabelMetadataName: j.request.Namespace}
-	return named, policy.settledBy(named)
+	reads := policy.rule != nil && policy.rule.reads.namespace
+	return named, policy.leftOutBy(named) || policy.settledBy(named) && (j.request.Offline || !reads)
 }
 
 // needsLabels reports whether the verdict may depend on the namespace's labels.
@@ -259,6 +261,9 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 		if p.rule == nil {
 			j.fail(t, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
 			continue
+		}
+		if j.labels == nil && p.rule.reads.namespace {
+			t.lacks = append(t.lacks, lack{missing: MissingNamespaceLabels})
 		}
 		if !j.request.UserKnown && p.rule.reads.user {
 			t.lacks = append(t.lacks, lack{missing: MissingUser})

@@ -72,15 +72,17 @@ func selector(from *metav1.LabelSelector, path *field.Path) (labels.Selector, fi
 	return compiled, nil
 }
 
-// settledBy reports whether the other labels of a namespace cannot change what a
-// policy says there: nothing looks at them, or these alone keep it from being
-// selected.
-func (p *Policy) settledBy(known labels.Set) bool {
+// leftOutBy reports whether a namespace is not selected, whatever its other labels
+// are.
+func (p *Policy) leftOutBy(known labels.Set) bool {
 	requirements, _ := p.matcher.namespaceSelector.Requirements()
-	if slices.ContainsFunc(requirements, func(one labels.Requirement) bool { return known.Has(one.Key()) && !one.Matches(known) }) {
-		return true
-	}
-	if p.rule != nil && p.rule.reads.namespace || looksBeyond(p.matcher.namespaceSelector, known) {
+	return slices.ContainsFunc(requirements, func(one labels.Requirement) bool { return known.Has(one.Key()) && !one.Matches(known) })
+}
+
+// settledBy reports whether no selector of a policy, nor of its overrides, looks at
+// the other labels of a namespace.
+func (p *Policy) settledBy(known labels.Set) bool {
+	if looksBeyond(p.matcher.namespaceSelector, known) {
 		return false
 	}
 	return !slices.ContainsFunc(p.settings.overrides, func(one override) bool { return looksBeyond(one.selector, known) })

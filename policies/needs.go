@@ -11,9 +11,10 @@ const (
 	needsUser needs = 1 << iota
 	needsOptions
 	needsInventory
+	needsNamespace
 )
 
-var needsOf = map[Missing]needs{MissingUser: needsUser, MissingOptions: needsOptions, MissingInventory: needsInventory}
+var needsOf = map[Missing]needs{MissingUser: needsUser, MissingOptions: needsOptions, MissingInventory: needsInventory, MissingNamespaceLabels: needsNamespace}
 
 // lack is what a policy needs of a request and is not there.
 type lack struct {
@@ -155,6 +156,9 @@ func (f *needsFinder) read() needs {
 	}
 	if read.options {
 		found |= needsOptions
+	}
+	if read.namespace {
+		found |= needsNamespace
 	}
 	return found
 }

@@ -73,6 +73,7 @@ func TestCheck(t *testing.T) {
 		"policies-broken":         {args: []string{"-f", "good.yaml", "--policies", "workloadpolicy.yaml"}, want: 2},
 		"policies-absent":         {args: []string{"-f", "good.yaml", "--policies", "good.yaml"}, want: 2},
 		"inventory-not-given":     {args: []string{"-f", "good.yaml", "--policies", "inventory-policies.yaml"}},
+		"labels-not-given":        {args: []string{"-f", "labels.yaml", "--policies", "labels-policy.yaml"}, want: 1},
 		"inventory":               {args: []string{"-f", "good.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory.yaml"}, want: 1},
 		"inventory-of-upstream":   {args: []string{"-f", "upstream.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory.yaml"}, want: 1},
 		"inventory-of-nothing":    {args: []string{"-f", "good.yaml", "--policies", "inventory-policies.yaml", "--inventory", "inventory-empty.yaml", "--namespace-file", "namespaces.yaml"}, want: 1},

@@ -86,8 +86,10 @@ type Fault struct {
 type NotEvaluated struct {
 	Policy string `json:"policy"`
 	Reason string `json:"reason"`
-	// missing is what the reason is about.
+	// missing is what the reason is about; partly tells that the policy says what it
+	// can without.
 	missing policies.Missing
+	partly  bool
 }
 
 // Summary counts.
@@ -153,7 +155,7 @@ func (c *Checker) decided(r *Result, decision webhooks.Decision) {
 	r.Warnings = append(r.Warnings, strayFields(decision.Verdicts)...)
 	for _, policy := range decision.NotEvaluated {
 		r.NotEvaluated = append(r.NotEvaluated, NotEvaluated{
-			Policy: policy.Policy, Reason: c.lack(policy, cmp.Or(r.Namespace, c.options.Namespace)), missing: policy.Missing,
+			Policy: policy.Policy, Reason: c.lack(policy, cmp.Or(r.Namespace, c.options.Namespace)), missing: policy.Missing, partly: policy.Partly,
 		})
 	}
 	status := decision.Response.Result

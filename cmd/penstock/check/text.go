@@ -57,7 +57,9 @@ func (r Report) notEvaluated() []string {
 	var lacks []*lack
 	for _, result := range r.Results {
 		for _, one := range result.NotEvaluated {
-			i := slices.IndexFunc(lacks, func(l *lack) bool { return l.Policy == one.Policy && l.missing == one.missing })
+			i := slices.IndexFunc(lacks, func(l *lack) bool {
+				return l.Policy == one.Policy && l.missing == one.missing && l.partly == one.partly
+			})
 			switch {
 			case i < 0:
 				lacks = append(lacks, &lack{NotEvaluated: one, count: 1})
@@ -65,6 +67,9 @@ func (r Report) notEvaluated() []string {
 			case lacks[i].Reason != one.Reason:
 				// Only labels are of one object rather than another.
 				lacks[i].Reason = "it depends on the labels of namespaces, which are not known: give --namespace-file"
+				if one.partly {
+					lacks[i].Reason = "in part, as " + lacks[i].Reason
+				}
 			}
 			lacks[i].count++
 		}
