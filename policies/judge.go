@@ -262,21 +262,27 @@ func (j *judgement) ready(in *input, trials []trial) []trial {
 			j.fail(t, ReasonNotCompiled, "no version of it has compiled; its Compiled condition says why")
 			continue
 		}
-		if j.labels == nil && p.rule.reads.namespace {
-			t.lacks = append(t.lacks, lack{missing: MissingNamespaceLabels})
-		}
-		if !j.request.UserKnown && p.rule.reads.user {
-			t.lacks = append(t.lacks, lack{missing: MissingUser})
-		}
-		if (j.request.Stored || j.request.OptionsUnknown) && p.rule.reads.options {
-			t.lacks = append(t.lacks, lack{missing: MissingOptions})
-		}
-		if missing := j.takeInventory(&t); missing != nil {
-			t.lacks = append(t.lacks, *missing)
-		}
+		j.noteLacks(&t)
 		ready = append(ready, t)
 	}
 	return ready
+}
+
+// noteLacks notes what of the things that its rule reads the trial has to do without.
+func (j *judgement) noteLacks(t *trial) {
+	reads := t.policy.rule.reads
+	if j.labels == nil && reads.namespace {
+		t.lacks = append(t.lacks, lack{missing: MissingNamespaceLabels})
+	}
+	if !j.request.UserKnown && reads.user {
+		t.lacks = append(t.lacks, lack{missing: MissingUser})
+	}
+	if (j.request.Stored || j.request.OptionsUnknown) && reads.options {
+		t.lacks = append(t.lacks, lack{missing: MissingOptions})
+	}
+	if missing := j.takeInventory(t); missing != nil {
+		t.lacks = append(t.lacks, *missing)
+	}
 }
 
 // takeInventory gives the trial its view of the inventory. It returns what of it

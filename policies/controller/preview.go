@@ -294,14 +294,14 @@ func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstruc
 		return
 	}
 	found := outcomeOf(now)
-	if !r.tally.add(found, before) || len(r.tally.named) >= maxNamed {
+	if !r.tally.add(found, before) || !r.tally.wants(found.action()) {
 		return
 	}
 	if !r.mayName(ctx, kind, object.GetNamespace()) {
 		r.tally.unnamed++
 		return
 	}
-	r.tally.named = append(r.tally.named, named{kind.kind.GroupKind(), object.GetNamespace(), object.GetName(), found.violations[0]})
+	r.tally.name(named{kind.kind.GroupKind(), object.GetNamespace(), object.GetName(), found.violations[0]})
 }
 
 // isOpen reports whether nothing but the policy itself can keep an object from being

@@ -112,8 +112,9 @@ type tally struct {
 	unseen          []unseenKind
 	// unread are kinds of the inventory that Penstock may not read.
 	unread []string
-	named  []named
-	stray  strayFields
+	// named are some of those that come off worst, these first.
+	named []named
+	stray strayFields
 	// unnamed counts those that may not be named to the author.
 	unnamed int
 }
@@ -163,6 +164,23 @@ func (t *tally) add(now, old outcome) bool {
 	}
 	t.byAction[now.action()]++
 	return true
+}
+
+// wants reports whether an object that comes off so is one to name, as those are
+// that there is room for, or that come off worse than the last.
+func (t *tally) wants(action v1.PolicyAction) bool {
+	last := len(t.named) - 1
+	return last+1 < maxNamed || severity[action] < severity[t.named[last].violation.Action]
+}
+
+// name adds an object that is wanted, behind those that come off as badly.
+func (t *tally) name(one named) {
+	at := slices.IndexFunc(t.named, func(other named) bool { return severity[one.violation.Action] < severity[other.violation.Action] })
+	if at < 0 {
+		at = len(t.named)
+	}
+	t.named = slices.Insert(t.named, at, one)
+	t.named = t.named[:min(len(t.named), maxNamed)]
 }
 
 // consequences say what a policy would do to an object, by its action.

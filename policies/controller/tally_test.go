@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -150,6 +151,43 @@ func TestTally(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, counted.warnings()); diff != "" {
 				t.Errorf("warnings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Whatever comes first, those that come off worst are named, in the order they came.
+func TestTallyNamesTheWorst(t *testing.T) {
+	tests := map[string]struct {
+		actions string
+		want    string
+	}{
+		"few":            {actions: "awd", want: "d2 w1 a0"},
+		"refused last":   {actions: "aaaaawwdd", want: "d7 d8 w5 w6 a0"},
+		"refused first":  {actions: "dddddwa", want: "d0 d1 d2 d3 d4"},
+		"refused alone":  {actions: "dddddddd", want: "d0 d1 d2 d3 d4"},
+		"many refused":   {actions: "aaaawddddddd", want: "d5 d6 d7 d8 d9"},
+		"recorded alone": {actions: "aaaaaaa", want: "a0 a1 a2 a3 a4"},
+		"nothing":        {},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			tally := newTally(false)
+			for i, letter := range tc.actions {
+				action := map[rune]v1.PolicyAction{'d': v1.ActionDeny, 'w': v1.ActionWarn, 'a': v1.ActionAudit}[letter]
+				if tally.wants(action) {
+					tally.name(named{name: fmt.Sprintf("%c%d", letter, i), violation: does(action).violations[0]})
+				}
+				if len(tally.named) > maxNamed {
+					t.Fatalf("%d are named", len(tally.named))
+				}
+			}
+			var got []string
+			for _, one := range tally.named {
+				got = append(got, one.name)
+			}
+			if strings.Join(got, " ") != tc.want {
+				t.Errorf("named %v, want %s", got, tc.want)
 			}
 		})
 	}
