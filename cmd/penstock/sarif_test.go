@@ -66,10 +66,15 @@ func TestSARIFIsValid(t *testing.T) {
 		found[result["ruleId"]] = true
 		if at := int(result["ruleIndex"].(float64)); at >= len(rules) || rules[at].(map[string]any)["id"] != result["ruleId"] {
 			t.Errorf("rule %d is not %v", at, result["ruleId"])
+		} else if id := result["ruleId"].(string); strings.HasPrefix(id, "penstock/") {
+			// A policy may warn beside refusing; these do one thing.
+			if level := rules[at].(map[string]any)["defaultConfiguration"].(map[string]any)["level"]; level != result["level"] {
+				t.Errorf("rule %s is of level %v, and its result of %v", id, level, result["level"])
+			}
 		}
 		checkPlace(t, result)
 	}
-	for _, rule := range []string{"penstock/decoding", "penstock/invalid", "penstock/unknown-kind", "gpu-ceiling", "leader-role"} {
+	for _, rule := range []string{"penstock/decoding", "penstock/invalid", "penstock/unknown-kind", "penstock/advice", "penstock/note", "gpu-ceiling", "leader-role"} {
 		if !found[rule] {
 			t.Errorf("the log has no result of rule %s", rule)
 		}

@@ -26,18 +26,18 @@ const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/
 
 // ownRules are those of Penstock itself. Names of policies hold no slash.
 var ownRules = []sarifRule{
-	ownRule("decoding", "The object can be decoded", "The API server does not decode it: a key is written twice, a field is unknown or has a value of a wrong type."),
-	ownRule("invalid", "The object has a meaning", "It breaks the schema of its kind, or an invariant without which it means nothing."),
-	ownRule("unknown-kind", "The kind is served", "No version that the cluster serves has this kind."),
-	ownRule("advice", "Nothing is worth a warning", "It is admitted, and its author should know something of it."),
-	ownRule("note", "Nothing is worth a note", "It is admitted, and the cluster says nothing of it that a reader of the manifest may want to know."),
-	ownRule("internal", "The object could be judged", "Penstock failed to judge the object, which is a fault of Penstock."),
+	ownRule("decoding", "error", "The object can be decoded", "The API server does not decode it: a key is written twice, a field is unknown or has a value of a wrong type."),
+	ownRule("invalid", "error", "The object has a meaning", "It breaks the schema of its kind, or an invariant without which it means nothing."),
+	ownRule("unknown-kind", "error", "The kind is served", "No version that the cluster serves has this kind."),
+	ownRule("advice", "warning", "Nothing is worth a warning", "It is admitted, and its author should know something of it."),
+	ownRule("note", "note", "Nothing is worth a note", "It is admitted, and the cluster says nothing of it that a reader of the manifest may want to know."),
+	ownRule("internal", "error", "The object could be judged", "Penstock failed to judge the object, which is a fault of Penstock."),
 }
 
-func ownRule(name, short, full string) sarifRule {
+func ownRule(name, level, short, full string) sarifRule {
 	return sarifRule{
 		ID: "penstock/" + name, ShortDescription: sarifText{short}, FullDescription: sarifText{full},
-		Help: sarifText{full}, DefaultConfiguration: sarifConfiguration{Level: "error"},
+		Help: sarifText{full}, DefaultConfiguration: sarifConfiguration{Level: level},
 	}
 }
 
