@@ -81,7 +81,7 @@ func TestLibraryPassesPolicyTest(t *testing.T) {
 	}
 	for _, file := range folders {
 		folder := filepath.Dir(file)
-		for _, name := range []string{"policy.yaml", "policy.rego", "pods.yaml"} {
+		for _, name := range []string{"policy.yaml", "policy.rego", "pods.yaml", "pods.cel"} {
 			if err := os.Remove(filepath.Join(folder, name)); err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
 			}

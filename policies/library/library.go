@@ -7,7 +7,9 @@
 // A folder with pods.yaml is two policies: besides the one for Penstock's own
 // kinds, which policy.yaml is, its twin <policy>-pods. That is the same in all
 // but what it matches: the kinds of Kubernetes in pods.yaml, and of them, by a
-// match condition, only what asks for an extended resource or makes a claim.
+// match condition, only what asks for an extended resource or makes a claim. A
+// file pods.cel names in CEL what else the twin is asked about, such as a variable
+// that gives devices to who asks for none.
 // The condition is why they are two: the API server asks by one webhook what
 // has a condition and by another what has none, and all that is to be said to a
 // training job is said in one answer.
@@ -44,7 +46,7 @@ import (
 // sharedDir holds the modules of data.penstock.
 const sharedDir = "lib"
 
-//go:embed */policy.yaml */pods.yaml */policy.rego lib/*.rego lib/*.cel
+//go:embed */policy.yaml */pods.yaml */pods.cel */policy.rego lib/*.rego lib/*.cel
 var files embed.FS
 
 // twinSuffix is what the name of the twin for kinds of Kubernetes ends in.

@@ -2,8 +2,11 @@ package library
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -46,7 +49,11 @@ func manifestOf(name string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if text, err = Twin(folder, text, pods); err != nil {
+		more, err := read("pods.cel")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if text, err = Twin(folder, text, pods, more); err != nil {
 			return nil, err
 		}
 	}
@@ -63,12 +70,19 @@ func manifestOf(name string) ([]byte, error) {
 }
 
 // Twin writes the policy.yaml of a folder for the kinds in its pods.yaml, with
-// the condition that keeps the API server from asking about other pods. What it
-// takes the place of are the lines of match and upstreamKinds.
-func Twin(folder string, text, pods []byte) ([]byte, error) {
+// the condition that keeps the API server from asking about other pods: it holds
+// for those that ask for devices, and for those that more, an expression in CEL,
+// holds for if there is one. What it takes the place of are the lines of match and
+// upstreamKinds.
+func Twin(folder string, text, pods, more []byte) ([]byte, error) {
 	condition, err := files.ReadFile(path.Join(sharedDir, "asks-for-devices.cel"))
 	if err != nil {
 		return nil, err
+	}
+	name := "asks-for-devices"
+	if len(more) > 0 {
+		name += "-or-takes-them"
+		condition = slices.Concat(bytes.TrimSpace(condition), []byte(" ||\n"), more)
 	}
 	var written bytes.Buffer
 	inMatch := false
@@ -81,7 +95,7 @@ func Twin(folder string, text, pods []byte) ([]byte, error) {
 			inMatch = true
 			written.WriteString("  match:\n    resources:\n")
 			indent(&written, "    ", string(pods))
-			written.WriteString("  matchConditions:\n  - name: asks-for-devices\n    expression: |\n")
+			written.WriteString("  matchConditions:\n  - name: " + name + "\n    expression: |\n")
 			indent(&written, "      ", string(condition))
 		case key == "  upstreamKinds: Judge":
 			inMatch = false

@@ -202,7 +202,11 @@ func withTwin(path string, objects []check.Object, sources map[string]check.Sour
 	if err != nil {
 		return nil, err
 	}
-	if text, err = library.Twin(name, text, pods); err != nil {
+	more, err := os.ReadFile(filepath.Join(path, "pods.cel"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	if text, err = library.Twin(name, text, pods, more); err != nil {
 		return nil, err
 	}
 	twins, unreadable := check.Read(file, text)
