@@ -78,7 +78,11 @@ func readConstraint(raw []byte) (*constraint, error) {
 // policy makes the WorkloadPolicy of a constraint and its template. dropped are
 // the paths of its parameters that are null.
 func (c *constraint) policy(t *template) (p *penstockv1.WorkloadPolicy, dropped []string, err error) {
-	parameters, dropped, err := withoutNulls(c.Spec.Parameters)
+	parameters, err := withDefaults(c.Spec.Parameters, t.parameters)
+	if err != nil {
+		return nil, nil, err
+	}
+	parameters, dropped, err = withoutNulls(parameters)
 	if err != nil {
 		return nil, nil, err
 	}

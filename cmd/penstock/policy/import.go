@@ -105,6 +105,9 @@ func (i *importer) sort(document Document) {
 			fail(fmt.Errorf("template %s is of kind %s, as template %s is", one.name, one.kind, i.templates[one.kind].name))
 			return
 		}
+		if one.schemaFault != nil {
+			i.warn("template %s: no API server takes the schema in spec.crd.spec.validation, and the defaults in it are left out: %v", one.name, one.schemaFault)
+		}
 		i.templates[one.kind] = one
 		i.order = append(i.order, one)
 	case group == "constraints.gatekeeper.sh":

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
 	penstockv1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/cmd/penstock/check"
 )
@@ -26,6 +28,9 @@ type constraintTemplate struct {
 				Names struct {
 					Kind string `json:"kind"`
 				} `json:"names"`
+				Validation struct {
+					OpenAPIV3Schema json.RawMessage `json:"openAPIV3Schema"`
+				} `json:"validation"`
 			} `json:"spec"`
 		} `json:"crd"`
 		Targets []templateTarget `json:"targets"`
@@ -56,6 +61,10 @@ type template struct {
 	// at is the path of the members rego and libs.
 	at         []string
 	operations []penstockv1.PolicyOperation
+	// parameters is their schema; nil if there is none, or one that no API server
+	// takes, for which schemaFault is the reason.
+	parameters  *structuralschema.Structural
+	schemaFault error
 	// inventory are the kinds that the template says it needs: for each need,
 	// those of which one has to be there.
 	inventory [][]penstockv1.InventoryKind
@@ -95,6 +104,7 @@ func readTemplate(raw []byte) (*template, error) {
 	for i, lib := range t.libs {
 		t.libs[i] = shown(lib)
 	}
+	t.parameters, t.schemaFault = readSchema(from.Spec.CRD.Spec.Validation.OpenAPIV3Schema)
 	if needs := from.Metadata.Annotations["metadata.gatekeeper.sh/requires-sync-data"]; needs != "" {
 		var err error
 		if t.inventory, err = readNeeds(needs); err != nil {
