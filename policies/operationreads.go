@@ -19,10 +19,16 @@ type OperationRead struct {
 // OperationReads lists the operations that the rules of a policy look for: to
 // which they compare what is done, but for what only leaves them out, as in
 // input.operation != "DELETE" or not is_delete. Each is there once.
-func (p *Policy) OperationReads() []OperationRead {
+func (p *Policy) OperationReads() []OperationRead { return once(p.operations().found) }
+
+// OddOperations lists the texts that the rules of a policy compare what is done to
+// and that are no operations, such as DELET. Each is there once.
+func (p *Policy) OddOperations() []OperationRead { return once(p.operations().odd) }
+
+func (p *Policy) operations() *operationFinder {
 	modules := p.ownModules()
 	if slices.ContainsFunc(modules, func(module *ast.Module) bool { return replaces(module, ast.InputRootRef) }) {
-		return nil
+		return &operationFinder{}
 	}
 	f := &operationFinder{flow: flowBelow(inputRoot, modules), used: usedIn(modules)}
 	for _, module := range modules {
@@ -34,11 +40,16 @@ func (p *Policy) OperationReads() []OperationRead {
 			return false
 		})
 	}
-	slices.SortFunc(f.found, func(a, b OperationRead) int {
-		return cmp.Or(cmp.Compare(a.Lib, b.Lib), cmp.Compare(a.Line, b.Line), cmp.Compare(slices.Index(operations, a.Operation), slices.Index(operations, b.Operation)))
+	return f
+}
+
+// once are reads in the order of their places, each operation there once.
+func once(found []OperationRead) []OperationRead {
+	slices.SortFunc(found, func(a, b OperationRead) int {
+		return cmp.Or(cmp.Compare(a.Lib, b.Lib), cmp.Compare(a.Line, b.Line), cmp.Compare(slices.Index(operations, a.Operation), slices.Index(operations, b.Operation)), cmp.Compare(a.Operation, b.Operation))
 	})
 	var once []OperationRead
-	for _, one := range f.found {
+	for _, one := range found {
 		if !slices.ContainsFunc(once, func(other OperationRead) bool { return other.Operation == one.Operation }) {
 			once = append(once, one)
 		}
@@ -51,6 +62,8 @@ type operationFinder struct {
 	flow  *flowFinder
 	used  map[string]bool
 	found []OperationRead
+	// odd are those of what is no operation.
+	odd []OperationRead
 	// aliases are the variables of a rule that are made what is done.
 	aliases map[ast.Var]bool
 }
@@ -69,10 +82,14 @@ func (f *operationFinder) aliasesIn(r *ast.Rule) map[ast.Var]bool {
 
 func (f *operationFinder) visit(body ast.Body) {
 	ast.WalkExprs(body, func(expr *ast.Expr) bool {
+		of := slices.ContainsFunc(expr.Operands(), f.isOperation)
+		if of && compares(expr) {
+			f.addOdd(expr)
+		}
 		if leavesOut(expr) {
 			return true
 		}
-		if !slices.ContainsFunc(expr.Operands(), f.isOperation) {
+		if !of {
 			return false
 		}
 		for _, operand := range expr.Operands() {
@@ -113,11 +130,43 @@ func (f *operationFinder) add(expr *ast.Expr, term *ast.Term) {
 	if !ok || !slices.Contains(operations, operation) {
 		return
 	}
+	f.found = append(f.found, readAt(expr, operation))
+}
+
+func readAt(expr *ast.Expr, operation v1.PolicyOperation) OperationRead {
 	one := OperationRead{Operation: operation, Line: 1}
 	if at := expr.Location; at != nil && at.Row > 0 {
 		one.Line, one.Lib = at.Row, LibOf(at.File)
 	}
-	f.found = append(f.found, one)
+	return one
+}
+
+// compares reports whether an expression holds, or not, for what is the same as
+// another, or among others.
+func compares(expr *ast.Expr) bool {
+	return expr.IsCall() && slices.ContainsFunc([]*ast.Builtin{ast.Equality, ast.Equal, ast.NotEqual, ast.Member},
+		func(builtin *ast.Builtin) bool { return expr.Operator().Equal(builtin.Ref()) })
+}
+
+// addOdd adds the texts that are compared to and are no operations. Gatekeeper's
+// audit has an empty one.
+func (f *operationFinder) addOdd(expr *ast.Expr) {
+	add := func(term *ast.Term) {
+		name, ok := term.Value.(ast.String)
+		if operation := v1.PolicyOperation(name); ok && name != "" && !slices.Contains(operations, operation) {
+			f.odd = append(f.odd, readAt(expr, operation))
+		}
+	}
+	for _, operand := range expr.Operands() {
+		switch value := operand.Value.(type) {
+		case ast.Set:
+			value.Foreach(add)
+		case *ast.Array:
+			value.Foreach(add)
+		default:
+			add(operand)
+		}
+	}
 }
 
 // usedIn are the references of modules, but for those that leave something out.

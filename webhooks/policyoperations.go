@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
 // unaskedOperations gives advice on operations that a rule looks for and the policy
@@ -72,6 +73,25 @@ func unaskedSubresources(spec *v1.WorkloadPolicySpec) field.ErrorList {
 	if slices.Contains(asked, v1.OperationConnect) && !policies.Connects(match) {
 		advice = append(advice, field.Forbidden(path.Child("operations"),
 			"connections come by subresources, of which the policy names none: name them, as in subresources: [exec, attach, portforward, proxy], or leave CONNECT out"))
+	}
+	return advice
+}
+
+// oddOperations gives advice on texts that a rule compares the operation to and that
+// are none: such a comparison holds for no request.
+func oddOperations(compiled *policies.Policy) field.ErrorList {
+	var advice field.ErrorList
+	all := []string{string(v1.OperationCreate), string(v1.OperationUpdate), string(v1.OperationDelete), string(v1.OperationConnect)}
+	for _, one := range compiled.OddOperations() {
+		fix := "there are " + strings.Join(all, ", ")
+		if meant := validation.Nearest(strings.ToUpper(string(one.Operation)), all); meant != "" {
+			fix = fmt.Sprintf("write %q", meant)
+		}
+		path := field.NewPath("spec", "rego")
+		if one.Lib > 0 {
+			path = field.NewPath("spec", "libs").Index(one.Lib - 1)
+		}
+		advice = append(advice, field.Forbidden(path, fmt.Sprintf("line %d: the operation is never %q: %s", one.Line, one.Operation, fix)))
 	}
 	return advice
 }

@@ -43,6 +43,42 @@ func TestOperationsThatAreNeverAskedAbout(t *testing.T) {
 	}
 }
 
+// A comparison with what is no operation holds for no request.
+func TestOperationsThatAreNone(t *testing.T) {
+	const fix = ": there are CREATE, UPDATE, DELETE, CONNECT"
+	tests := map[string]struct {
+		rego string
+		want []string
+	}{
+		"a letter that is missing":  {`violation contains "x" if input.operation == "DELET"`, []string{`spec.rego: line 2: the operation is never "DELET": write "DELETE"`}},
+		"in small letters":          {`violation contains "x" if input.review.operation == "create"`, []string{`spec.rego: line 2: the operation is never "create": write "CREATE"`}},
+		"what another engine says":  {`violation contains "x" if input.operation == "PATCH"`, []string{`spec.rego: line 2: the operation is never "PATCH"` + fix}},
+		"among others":              {`violation contains "x" if input.operation in {"CREATE", "UPDATED"}`, []string{`spec.rego: line 2: the operation is never "UPDATED": write "UPDATE"`}},
+		"what is left out":          {`violation contains "x" if { input.operation != "UPDAT"; not input.operation == "CREAT" }`, []string{`spec.rego: line 2: the operation is never "CREAT": write "CREATE"`, `spec.rego: line 2: the operation is never "UPDAT": write "UPDATE"`}},
+		"by a variable, a function": {"violation contains \"x\" if { op := input.operation; made(op) }\nmade(op) if op == \"MAKE\"", []string{`spec.rego: line 3: the operation is never "MAKE"` + fix}},
+		"one that is":               {`violation contains "x" if { input.operation in ["CREATE", "UPDATE"]; input.operation == "UPDATE" }`, nil},
+		"the audit of Gatekeeper":   {`violation contains "x" if input.review.operation == ""`, nil},
+		"in small letters, made so": {`violation contains "x" if lower(input.operation) == "create"`, nil},
+		"a part of it":              {`violation contains "x" if startswith(input.operation, "CRE")`, nil},
+		"in a message":              {`violation contains msg if { input.object.metadata.labels.a == "b"; msg := sprintf("%s of it", [input.operation]) }`, nil},
+		"by a table":                {`violation contains "x" if {"CREATE": "made", "UPDATE": "changed"}[input.operation] == "made"`, nil},
+		"of the object":             {`violation contains "x" if input.object.spec.operation == "DELET"`, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			rego, err := json.Marshal("package a\n" + tc.rego)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := create(t, policy(`{failurePolicy: Ignore, match: {resources: [{group: example.com, kinds: [Widget]}]}, rego: `+string(rego)+`}`))
+			response := gateOf(t, onlineOptions(t)).Validate(t.Context(), request)
+			if diff := cmp.Diff(tc.want, response.Warnings); diff != "" || !response.Allowed {
+				t.Errorf("causes %v, warnings (-want +got):\n%s", causesOf(response), diff)
+			}
+		})
+	}
+}
+
 // A policy on connections that is asked about creations and updates would be off
 // as well.
 func TestSubresourcesThatAreNeverAskedAbout(t *testing.T) {
@@ -72,7 +108,7 @@ func TestSubresourcesThatAreNeverAskedAbout(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			request := create(t, policy(`{failurePolicy: Ignore, match: `+tc.match+`, rego: "package a\nviolation contains \"x\" if input.operation == \"NONE\""}`))
+			request := create(t, policy(`{failurePolicy: Ignore, match: `+tc.match+`, rego: "package a\nviolation contains \"x\" if input.object.metadata.labels.never"}`))
 			response := gateOf(t, onlineOptions(t)).Validate(t.Context(), request)
 			if diff := cmp.Diff(tc.want, response.Warnings); diff != "" || !response.Allowed {
 				t.Errorf("allowed: %t, warnings (-want +got):\n%s", response.Allowed, diff)

@@ -44,6 +44,13 @@ func TestWhatAPolicyIsNeverAskedAbout(t *testing.T) {
 		"deletions, refused somewhere": {match: `resources: [{kinds: [ConfigMap]}], operations: [DELETE]`, more: "action: Warn, overrides: [{namespaceSelector: {matchLabels: {a: b}}, action: Deny}],", want: []string{deletions}},
 		"deletions but by controllers": {match: `resources: [{kinds: [ConfigMap]}], operations: [DELETE], exclude: {users: ["system:serviceaccount:kube-system:*"]}`},
 		"deletions by some":            {match: `resources: [{kinds: [ConfigMap]}], operations: [DELETE]`, body: "input.user.username"},
+		"deletions of our kinds, by conditions": {match: `resources: [{group: penstock.dev, kinds: [TrainingJob]}], operations: [CREATE, UPDATE, DELETE], exclude: {groups: [a]}`, more: `matchConditions: [{name: a, expression: "request.operation == 'DELETE' || object.metadata.name != 'a'"}],`, want: []string{
+			"spec.match.operations: the deletion of kinds of penstock.dev is never judged by a policy with matchConditions: it must work while Penstock is down; without matchConditions it is judged whenever Penstock answers: " +
+				"put the rule on DELETE into a policy without, and have it ask what they ask",
+		}},
+		"deletions of our kinds, without":      {match: `resources: [{group: penstock.dev, kinds: [TrainingJob]}], operations: [DELETE], exclude: {groups: [a]}`},
+		"deletions of others, by conditions":   {match: `resources: [{kinds: [ConfigMap]}], operations: [DELETE]`, more: `matchConditions: [{name: a, expression: "request.name != 'a'"}],`},
+		"creations of our kinds by conditions": {match: `resources: [{group: penstock.dev, kinds: [TrainingJob]}]`, more: `matchConditions: [{name: a, expression: "object.metadata.name != 'a'"}],`},
 		"an exception that is over": {match: onPods, more: `exceptions: [{namespaces: [a], until: "2020-01-01T00:00:00Z", reason: r}, {namespaces: [b], until: "2200-01-01T00:00:00Z", reason: r}],`, want: []string{
 			"spec.exceptions[0].until: is over since 2020-01-01T00:00:00Z, so that the exception lets nothing pass: write a later time, or remove it",
 		}},
