@@ -29,10 +29,13 @@ const longestCut = 4096
 // hider takes values out of texts that may quote them.
 type hider struct {
 	secrets map[string]bool
-	// spellings are the values as texts may hold them, in order; made with replacer
-	// once all values are known.
+	// spellings are the values as texts may hold them, in order; made with long and
+	// replacer once all values are known.
 	spellings []string
-	replacer  *strings.Replacer
+	// long are those that are looked for one by one, the longest first: what a
+	// replacer prepares for one grows with its square.
+	long     []string
+	replacer *strings.Replacer
 }
 
 // add has a value hidden from now on, what is left of it without space around, as
@@ -62,6 +65,11 @@ func (h *hider) hide(text string) string {
 	if h.replacer == nil {
 		h.prepare()
 	}
+	for _, spelling := range h.long {
+		if len(spelling) <= len(text) {
+			text = strings.ReplaceAll(text, spelling, redacted)
+		}
+	}
 	return h.hideCut(h.replacer.Replace(text))
 }
 
@@ -74,8 +82,13 @@ func (h *hider) prepare() {
 	}
 	h.spellings = slices.Sorted(maps.Keys(all))
 	var pairs []string
+	h.long = nil
 	// The longest first, as one may be a part of another.
 	for _, spelling := range slices.SortedStableFunc(slices.Values(h.spellings), func(a, b string) int { return len(b) - len(a) }) {
+		if len(spelling) > longestCut {
+			h.long = append(h.long, spelling)
+			continue
+		}
 		pairs = append(pairs, spelling, redacted)
 	}
 	h.replacer = strings.NewReplacer(pairs...)

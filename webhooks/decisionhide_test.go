@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/webhooks"
@@ -63,5 +64,21 @@ func TestDecisionLogHidesWhatRulesQuote(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestDecisionLogOfLargeValues holds what masks to time that grows with an object,
+// and not with its square: decisions are written one after the other.
+func TestDecisionLogOfLargeValues(t *testing.T) {
+	value := "SECRET" + strings.Repeat("x", 1<<20)
+	rule := policyOn("p", "", "Pod", `msg := sprintf("%s", [input.object.spec.containers[0].env[0].value]); field := "spec"`)
+	start := time.Now()
+	events := logOf(t, webhooks.DecisionLogOptions{Mask: maskOf(t, ".*")}, []*v1.WorkloadPolicy{rule}, podRequest(t, fmt.Sprintf(
+		`{"metadata":{"name":"a"},"spec":{"containers":[{"args":["--a=%[1]s"],"env":[{"name":"A","value":"%[1]s"}]}]}}`, value)))
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if whole, _ := json.Marshal(events); len(events) != 1 || strings.Contains(string(whole), "SECRET") {
+		t.Errorf("got %d events, or a masked value in them", len(events))
 	}
 }
