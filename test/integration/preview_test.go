@@ -131,11 +131,11 @@ var _ = Describe("the preview of a policy", Serial, func() {
 
 	It("ends with its budget, and says how far it came", func(ctx context.Context) {
 		slow := costPolicy(ns, "not input.object.metadata.labels[input.parameters.label]",
-			`not input.object.metadata.labels.never; count([1 | some i in numbers.range(1, 150); some j in numbers.range(1, 150); i < j]) > 0`)
-		for i := range 12 {
+			`not input.object.metadata.labels.never; count([1 | some i in numbers.range(1, 110); some j in numbers.range(1, 110); i < j]) > 0`)
+		for i := range 24 {
 			mustKubectl(ctx, labelledPod(fmt.Sprintf("many-%d", i), ""), "apply", "-n", ns, "-f", "-")
 		}
 		out := mustKubectl(ctx, slow, "apply", "--dry-run=server", "-f", "-")
-		Expect(out).To(MatchRegexp(`preview: .*of the \d+ judged in time of up to \d+ stored objects`))
+		Expect(out).To(MatchRegexp(`preview: \d+ of the \d+ judged in time of up to \d+ stored objects`))
 	})
 })

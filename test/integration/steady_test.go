@@ -89,7 +89,7 @@ var _ = Describe("a cluster at rest", Serial, func() {
 			before = writesByResource(ctx)
 			g.Expect(before).NotTo(BeEmpty())
 			g.Expect(afterPasses(1)).To(Equal(before))
-		}).WithTimeout(4 * time.Minute).Should(Succeed())
+		}).WithTimeout(time.Minute).Should(Succeed())
 		Expect(afterPasses(3)).To(Equal(before))
 		Expect(before).To(HaveKey("POST pods"), "the count counts")
 	})
