@@ -134,6 +134,8 @@ func (j *judgement) holds(policy *Policy) bool {
 	holds, err := j.request.Scope.Holds(policy.conditions)
 	if failure, ok := errors.AsType[conditionFailure](err); ok {
 		j.failCondition(policy, failure)
+	} else if err != nil && !j.request.Offline && !j.request.Stored {
+		j.fail(trial{policy: policy, action: policy.settings.action}, ReasonConditions, fmt.Sprintf("its match conditions cannot be evaluated: %v", err))
 	} else if err != nil {
 		j.leave(policy, MissingConditions, false)
 	}

@@ -57,16 +57,13 @@ func ExemptResources() map[schema.GroupResource]string { return maps.Clone(never
 const (
 	// ReasonSystemNamespace is that of Unasked.
 	ReasonSystemNamespace = "what the cluster needs to start runs there"
-	// ReasonOwnDeletion is that of deletions of Penstock's own kinds, where a policy
-	// has match conditions.
-	ReasonOwnDeletion = "it must work while Penstock is down; without matchConditions it is judged whenever Penstock answers"
 )
 
 // Bars returns why the API server never asks a policy about a request, empty if
 // it may. Penstock's own kinds are asked about everywhere, by webhooks of their
 // own; but those know no match conditions, so that policies with conditions are
-// asked as about all other kinds, and never about a deletion.
-func (r *Reach) Bars(entry Entry, resource schema.GroupResource, operation v1.PolicyOperation, namespace string) string {
+// asked as about all other kinds.
+func (r *Reach) Bars(entry Entry, resource schema.GroupResource, namespace string) string {
 	if reason := Exempt(resource); reason != "" {
 		return reason
 	}
@@ -74,8 +71,6 @@ func (r *Reach) Bars(entry Entry, resource schema.GroupResource, operation v1.Po
 	switch {
 	case own && !entry.Conditional():
 		return ""
-	case own && operation == v1.OperationDelete:
-		return ReasonOwnDeletion
 	case namespace != "" && slices.Contains(r.Unasked, namespace):
 		return ReasonSystemNamespace
 	default:
@@ -85,7 +80,7 @@ func (r *Reach) Bars(entry Entry, resource schema.GroupResource, operation v1.Po
 
 // bars is Bars of a request. Nil bars nothing.
 func (r *Reach) bars(policy *Policy, request *Request) bool {
-	return r != nil && r.Bars(policy.entry, schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}, request.Operation, request.Namespace) != ""
+	return r != nil && r.Bars(policy.entry, schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}, request.Namespace) != ""
 }
 
 // Reaches reports whether there can be a namespace that a policy selects, does not

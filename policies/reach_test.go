@@ -58,7 +58,6 @@ func TestBars(t *testing.T) {
 	tests := map[string]struct {
 		resource  schema.GroupResource
 		namespace string
-		operation v1.PolicyOperation
 		// plain and conditional are of policies without and with conditions.
 		plain, conditional bool
 	}{
@@ -69,17 +68,12 @@ func TestBars(t *testing.T) {
 		"a policy":                               {resource: schema.GroupResource{Group: v1.GroupName, Resource: "workloadpolicies"}, plain: true, conditional: true},
 		"a job":                                  {resource: jobs, namespace: "team"},
 		"a job of the system":                    {resource: jobs, namespace: "kube-system", conditional: true},
-		"the deletion of a job":                  {resource: jobs, namespace: "team", operation: v1.OperationDelete, conditional: true},
-		"the deletion of a pod":                  {resource: schema.GroupResource{Resource: "pods"}, namespace: "team", operation: v1.OperationDelete},
 		"a job of Kubeflow's in the system":      {resource: schema.GroupResource{Group: "kubeflow.org", Resource: "pytorchjobs"}, namespace: "kube-system", plain: true, conditional: true},
 		"what lives in no namespace, and may be": {resource: schema.GroupResource{Resource: "persistentvolumes"}},
 	}
 	for name, tc := range tests {
-		if tc.operation == "" {
-			tc.operation = v1.OperationCreate
-		}
 		for entry, want := range map[policies.Entry]bool{policies.EntryFail: tc.plain, "fail-in-12345678": tc.plain, "ignore-12345678": tc.conditional} {
-			if got := reach.Bars(entry, tc.resource, tc.operation, tc.namespace); (got != "") != want {
+			if got := reach.Bars(entry, tc.resource, tc.namespace); (got != "") != want {
 				t.Errorf("%s, by entry %s: %q, want barred %t", name, entry, got, want)
 			}
 		}

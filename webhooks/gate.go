@@ -12,9 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/webhooks/cel"
 	"github.com/penstock-dev/penstock/webhooks/fields"
 )
 
@@ -58,7 +60,7 @@ type Kinds interface {
 }
 
 // GateOptions are what a Gate decides by. All are required, but for Authors,
-// Kinds, Preview, Decisions, Offline and Reach.
+// Kinds, Preview, Authorizer, Decisions, Offline and Reach.
 type GateOptions struct {
 	Engine  *policies.Engine
 	Cluster Cluster
@@ -73,6 +75,9 @@ type GateOptions struct {
 	Kinds Kinds
 	// Preview may be nil where there are no stored objects.
 	Preview Preview
+	// Authorizer knows what users may do, which match conditions may ask; nil where
+	// there is no cluster.
+	Authorizer authorizer.Authorizer
 	// Decisions is told of every decision; nil for nobody.
 	Decisions *DecisionLog
 	// Offline says that there is no cluster: requests without a user come from
@@ -249,9 +254,11 @@ func isAbsent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // ownScope asks the policies without match conditions: those with conditions
 // are asked by entries of their own, once the API server found that they hold.
+// Those have no deletions: these are to work while Penstock is down, whatever the
+// failure policy of an entry, and are asked about by a webhook that is ignored then.
 // Offline there is no API server, and nobody else to ask them.
 func (g *Gate) ownScope(ctx context.Context, request *admissionv1.AdmissionRequest) policies.Scope {
-	if g.Offline {
+	if g.Offline || request.Operation == admissionv1.Delete {
 		return g.scope(ctx, request, "")
 	}
 	return policies.Scope{}
@@ -293,6 +300,10 @@ func (g *Gate) policyRequest(ctx context.Context, request *admissionv1.Admission
 
 func (g *Gate) userKnown(request *admissionv1.AdmissionRequest) bool {
 	return !g.Offline || request.UserInfo.Username != ""
+}
+
+func (g *Gate) requester(request *admissionv1.AdmissionRequest) cel.Requester {
+	return cel.Requester{Known: g.userKnown(request), Authorizer: g.Authorizer}
 }
 
 // isNamespace reports whether the request is for a Namespace, which is then the

@@ -92,12 +92,12 @@ func (g *Gate) decideOwn(ctx context.Context, request *admissionv1.AdmissionRequ
 func (g *Gate) scope(ctx context.Context, request *admissionv1.AdmissionRequest, entry policies.Entry) policies.Scope {
 	scope := policies.Scope{Entry: entry}
 	if request.Operation == admissionv1.Update && request.SubResource == "" {
-		scope.HeldBefore = cel.HeldBefore(ctx, request, g.userKnown(request))
+		scope.HeldBefore = cel.HeldBefore(ctx, request, g.requester(request))
 	}
 	if entry == "" || entry.Conditional() && request.SubResource == scaleSubresource {
 		// The API server has not evaluated them on what is scaled.
 		scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
-			return cel.Hold(ctx, conditions, request, g.userKnown(request))
+			return cel.Hold(ctx, conditions, request, g.requester(request))
 		}
 	}
 	return scope

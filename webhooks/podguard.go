@@ -126,7 +126,7 @@ func holdsOnStart(ctx context.Context, spec *v1.WorkloadPolicySpec, step podStep
 	if len(spec.MatchConditions) == 0 {
 		return true, nil
 	}
-	holds, err := cel.Hold(ctx, spec.MatchConditions, step.asked(pod), true)
+	holds, err := cel.Hold(ctx, spec.MatchConditions, step.asked(pod), cel.Requester{Known: true})
 	fault, _ := errors.AsType[*cel.Error](err)
 	return holds && err == nil, fault
 }

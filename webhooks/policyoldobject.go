@@ -105,7 +105,7 @@ func failsOnCreate(ctx context.Context, conditions []admissionregistrationv1.Mat
 		if !fill(ctx, last, kind, object, leaf) {
 			continue
 		}
-		_, err := cel.Hold(ctx, conditions, requestOf(kind, admissionv1.Create, object), true)
+		_, err := cel.Hold(ctx, conditions, requestOf(kind, admissionv1.Create, object), cel.Requester{Known: true})
 		if fault, ok := errors.AsType[*cel.Error](err); ok && fault.Condition == last.Name && fault.Fix == cel.GuardOldObject {
 			return fault.Reason
 		}
@@ -121,7 +121,7 @@ const maxFilled = 16
 func fill(ctx context.Context, condition admissionregistrationv1.MatchCondition, kind schema.GroupVersionKind, object map[string]any, leaf any) bool {
 	reads := cel.Reads(condition.Expression)
 	for range maxFilled {
-		_, err := cel.Hold(ctx, []admissionregistrationv1.MatchCondition{condition}, requestOf(kind, admissionv1.Update, object), true)
+		_, err := cel.Hold(ctx, []admissionregistrationv1.MatchCondition{condition}, requestOf(kind, admissionv1.Update, object), cel.Requester{Known: true})
 		if err == nil {
 			return true
 		}

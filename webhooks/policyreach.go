@@ -44,23 +44,6 @@ func outOfReach(spec *v1.WorkloadPolicySpec, reach *policies.Reach) field.ErrorL
 	return append(advice, field.Forbidden(path, "the policy is never asked about anything: "+why+": select others"))
 }
 
-// unjudgedDeletions gives advice on match conditions of a policy on deletions of
-// Penstock's own kinds, of which it is never asked then.
-func unjudgedDeletions(spec *v1.WorkloadPolicySpec) field.ErrorList {
-	if !slices.Contains(policies.OperationsOf(&spec.Match), v1.OperationDelete) || !policies.EntryOf(spec).Conditional() {
-		return nil
-	}
-	for _, resources := range spec.Match.Resources {
-		itself := len(resources.Subresources) == 0 || slices.Contains(resources.Subresources, "")
-		if resources.Group == v1.GroupName && itself {
-			return field.ErrorList{field.Forbidden(field.NewPath("spec", "match", "operations"), fmt.Sprintf(
-				"the deletion of kinds of %s is never judged by a policy with matchConditions: %s: put the rule on DELETE into a policy without, and have it ask what they ask",
-				v1.GroupName, policies.ReasonOwnDeletion))}
-		}
-	}
-	return nil
-}
-
 // holdsUpNamespaces gives advice on a policy that may keep namespaces from being
 // deleted.
 func holdsUpNamespaces(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) field.ErrorList {

@@ -1,16 +1,20 @@
 package webhooks_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
@@ -160,6 +164,64 @@ func TestDeleteIsJudgedByPoliciesOnly(t *testing.T) {
 	want := map[string]string{"policies": "keep", "snapshot-digest": engine.Snapshot().Digest(), "violations": "is kept (policy keep)"}
 	if diff := cmp.Diff(want, response.AuditAnnotations); diff != "" {
 		t.Errorf("audit annotations (-want +got):\n%s", diff)
+	}
+}
+
+// No entry of the API server has the deletions of our own kinds, so that conditions
+// on them are for the gate to evaluate, those on what users may do included.
+func TestConditionsOnOwnDeletions(t *testing.T) {
+	conditional := func(expression string) *v1.WorkloadPolicy {
+		return policyOn("keep", v1.GroupName, v1.TrainingJobKind, `input.object.metadata.name; msg := "is kept"; field := "metadata.name"`,
+			operations(v1.OperationDelete), func(spec *v1.WorkloadPolicySpec) {
+				spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "when", Expression: expression}}
+			})
+	}
+	mayBypass := authorizer.AuthorizerFunc(func(_ context.Context, asked authorizer.Attributes) (authorizer.Decision, string, error) {
+		if asked.GetUser().GetName() == "jo" && asked.GetVerb() == "bypass" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})
+	const unlessBypassed = "!authorizer.group('').resource('pods').check('bypass').allowed()"
+	kept := "metadata.name: is kept (policy keep)"
+	tests := map[string]struct {
+		expression string
+		user       string
+		authorizer authorizer.Authorizer
+		namespace  string
+		want       []string
+	}{
+		"the condition holds":                   {expression: "object.metadata.labels.keep == 'yes'", want: []string{kept}},
+		"it does not":                           {expression: "object.metadata.labels.keep == 'no'"},
+		"it fails":                              {expression: "object.metadata.labels.kept == 'yes'", want: []string{"no such key: kept"}},
+		"the user may pass":                     {expression: unlessBypassed, user: "jo", authorizer: mayBypass},
+		"the user may not":                      {expression: unlessBypassed, user: "mo", authorizer: mayBypass, want: []string{kept}},
+		"nobody knows what the user may do":     {expression: unlessBypassed, user: "jo", want: []string{"what the user may do"}},
+		"what is conditional is not asked here": {expression: "true", namespace: "kube-system"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			engine, err := engineOf(conditional(tc.expression))
+			if err != nil {
+				t.Fatal(err)
+			}
+			options := onlineOptions(t)
+			options.Engine, options.Authorizer, options.Reach = engine, tc.authorizer, &policies.Reach{Unasked: []string{"kube-system"}}
+			request := create(t, job(pytorch(role("Worker", "", "")), "labels: {keep: 'yes'}"), deleted)
+			request.UserInfo.Username = tc.user
+			if tc.namespace != "" {
+				request.Namespace = tc.namespace
+			}
+			causes := causesOf(gateOf(t, options).Validate(t.Context(), request))
+			if len(causes) != len(tc.want) {
+				t.Fatalf("got %q, want %q", causes, tc.want)
+			}
+			for i, want := range tc.want {
+				if !strings.Contains(causes[i], want) {
+					t.Errorf("got %q, want %q", causes[i], want)
+				}
+			}
+		})
 	}
 }
 

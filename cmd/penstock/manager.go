@@ -264,6 +264,7 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 		}),
 
 		Reach:            rules.Reach(),
+		Authorizer:       webhooks.AccessReviews(mgr.GetClient()),
 		Decisions:        decisions,
 		SystemNamespaces: o.systemNamespaces,
 	})

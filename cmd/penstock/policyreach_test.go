@@ -38,7 +38,7 @@ spec:
 		"plain.yaml":       policy("plain", ""),
 		"conditional.yaml": policy("conditional", "  matchConditions: [{name: c, expression: \"true\"}]\n"),
 		"cases/cases.yaml": denied("plain", job, "cni", "") + denied("plain", job, "cni", deletion) + denied("plain", pod, "team", deletion) + unasked("plain", pod, "cni", "") +
-			denied("conditional", job, "team", "") + unasked("conditional", job, "cni", "") + unasked("conditional", job, "team", deletion) +
+			denied("conditional", job, "team", "") + unasked("conditional", job, "cni", "") + denied("conditional", job, "team", deletion) + unasked("conditional", job, "cni", deletion) +
 			denied("conditional", pod, "team", deletion) + strings.TrimSuffix(unasked("conditional", pod, "cni", ""), "---\n"),
 	} {
 		file := filepath.Join(dir, name)
@@ -50,7 +50,7 @@ spec:
 		}
 	}
 	got, code := runCommand(t, nil, "policy", "test", dir, "--system-namespaces", "cni")
-	if code != 0 || !strings.Contains(got, "9 tests: 9 passed") {
+	if code != 0 || !strings.Contains(got, "10 tests: 10 passed") {
 		t.Errorf("exit code %d\n%s", code, got)
 	}
 }

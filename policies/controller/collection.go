@@ -55,9 +55,12 @@ func (c *collection) add(kind schema.GroupKind, subresources []string) {
 	}
 	own := kind.Group == v1.GroupName
 	if own || kind.Group == wildcard {
-		// With conditions the API server must be asked to evaluate them.
-		switch static := !c.entry.Conditional(); {
-		case static && c.reach.Reaches(&c.policy.Spec.Match, true):
+		// With conditions the API server must be asked to evaluate them, but for
+		// deletions: our own webhooks ask about all of those.
+		static := !c.entry.Conditional()
+		deletions := c.asks(v1.OperationDelete) && slices.Contains(subresources, "")
+		switch {
+		case (static || deletions) && c.reach.Reaches(&c.policy.Spec.Match, static):
 			c.coverage.Static = true
 		case static:
 			c.excludeSelected()
@@ -69,9 +72,6 @@ func (c *collection) add(kind schema.GroupKind, subresources []string) {
 	case kind.Group == wildcard || kind.Kind == wildcard:
 		c.wildcards = true
 		c.excludeExempt(kind.Group)
-		if kind.Group == wildcard && c.entry.Conditional() {
-			c.excludeDeletions()
-		}
 		c.rule(kind.Group, wildcard, wildcard, subresources)
 	default:
 		c.addServed(kind, subresources)
@@ -106,14 +106,6 @@ func (c *collection) asks(operation v1.PolicyOperation) bool {
 func (c *collection) exclude(subject, reason string) {
 	if one := (v1.PolicyExclusion{Subject: subject, Reason: reason}); !slices.Contains(c.coverage.Exclusions, one) {
 		c.coverage.Exclusions = append(c.coverage.Exclusions, one)
-	}
-}
-
-// excludeDeletions notes that our own kinds are deleted without asking: while
-// Penstock is down, GPUs must still be freed and namespaces deleted.
-func (c *collection) excludeDeletions() {
-	if c.asks(v1.OperationDelete) {
-		c.exclude("the deletion of kinds of "+v1.GroupName, policies.ReasonOwnDeletion)
 	}
 }
 
@@ -217,7 +209,8 @@ func (c *collection) rule(group, version, resource string, subresources []string
 	var resources []string
 	operations := slices.Clone(c.operations)
 	if group == v1.GroupName {
-		c.excludeDeletions()
+		// Our own webhooks ask about these, and are ignored while Penstock is down:
+		// GPUs must still be freed then, and namespaces deleted.
 		operations = slices.DeleteFunc(operations, func(o admissionregistrationv1.OperationType) bool {
 			return o == admissionregistrationv1.OperationType(v1.OperationDelete)
 		})

@@ -308,7 +308,7 @@ func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstruc
 // asked about.
 func (r *previewRun) isOpen(kind storedKind, object *unstructured.Unstructured) bool {
 	return object.GetDeletionTimestamp() == nil && slices.Contains(r.kinds, kind) &&
-		r.Stored.Reach.Bars(r.entry, kind.resource.GroupResource(), v1.OperationCreate, object.GetNamespace()) == ""
+		r.Stored.Reach.Bars(r.entry, kind.resource.GroupResource(), object.GetNamespace()) == ""
 }
 
 // mayName reports whether the author may list the kind where the object is.

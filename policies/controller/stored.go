@@ -149,7 +149,7 @@ func (s *Stored) ask(ctx context.Context, snapshot *policies.Snapshot, scope pol
 		if operation == v1.OperationUpdate {
 			request.OldObject.Raw = raw
 		}
-		holds, err := cel.Hold(ctx, conditions, request, false)
+		holds, err := cel.Hold(ctx, conditions, request, cel.Requester{})
 		if err != nil && operation == v1.OperationCreate && slices.ContainsFunc(conditions, readsOldObject) {
 			// The fault may be that of a creation alone, which has no old object. As an
 			// update it is seen whether there is one.

@@ -180,7 +180,7 @@ func requestOf(t *testing.T, tc testCase) policies.Request {
 			Kind: request.Kind, SubResource: request.SubResource, Name: request.Name, Namespace: request.Namespace,
 			Operation: admissionv1.Operation(request.Operation),
 			Object:    runtime.RawExtension{Raw: request.Object}, OldObject: runtime.RawExtension{Raw: request.OldObject},
-		}, true)
+		}, cel.Requester{Known: true})
 		if err != nil {
 			t.Errorf("the match conditions fail: %v", err)
 		}

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -143,6 +144,41 @@ var _ = Describe("a policy on any kind", Serial, func() {
 		Expect(out).To(ContainSubstring("metadata.name: stays"))
 		mustKubectl(ctx, "", "scale", "deployment", "loose", "-n", ns, "--replicas=3")
 		mustKubectl(ctx, "", "delete", "deployment", "loose", "-n", ns)
+	})
+
+	It("asks what users may do where a condition does and the API server does not evaluate it", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		verbs := func(group, resource string, verbs ...string) rbacv1.PolicyRule {
+			return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
+		}
+		deletes, scales := verbs(v1.GroupName, "trainingjobs", "get", "delete"), verbs("apps", "deployments/scale", "get", "update", "patch")
+		gets := verbs("apps", "deployments", "get")
+		bound := userWith(ctx, "bound", deletes, scales, gets)
+		free := userWith(ctx, "free", deletes, scales, gets, verbs(v1.GroupName, "trainingjobs", "bypass"))
+		conditions := "    operations: [UPDATE, DELETE]\n  matchConditions:\n  - {name: labelled, expression: \"object.metadata.?labels.keep.orValue('') == 'yes'\"}\n" +
+			"  - {name: not-free, expression: \"!authorizer.group('penstock.dev').resource('trainingjobs').check('bypass').allowed()\"}"
+		const kept = `    violation contains "is kept" if input.operation == "DELETE"
+    violation contains {"msg": "is kept", "field": "spec.replicas"} if input.object.spec.replicas > 0
+`
+		applyPolicy(ctx, anyPolicy("kept", "[{group: penstock.dev, kinds: [TrainingJob]}, {group: apps, kinds: [Deployment], subresources: [scale]}]", conditions)+kept, "kept", "True Enforced")
+		mustKubectl(ctx, alphaJob("kept", "name: kept", "name: kept\n  labels: {keep: 'yes'}"), "create", "-n", ns, "-f", "-")
+		mustKubectl(ctx, alphaJob("other"), "create", "-n", ns, "-f", "-")
+		mustKubectl(ctx, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: kept, labels: {keep: 'yes'}}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: a, image: images.example/a:1}]}}}}`,
+			"create", "-n", ns, "-f", "-")
+		as := func(who []string, args ...string) (string, error) {
+			return kubectl(ctx, "", append(append(args, "-n", ns), who...)...)
+		}
+		for _, args := range [][]string{{"delete", "trainingjob", "kept"}, {"scale", "deployment", "kept", "--replicas=1"}} {
+			out, err := as(bound, args...)
+			Expect(err).To(HaveOccurred(), out)
+			Expect(out).To(ContainSubstring(": is kept (policy kept)"))
+		}
+		for _, args := range [][]string{{"delete", "trainingjob", "kept"}, {"scale", "deployment", "kept", "--replicas=1"}} {
+			out, err := as(free, args...)
+			Expect(err).NotTo(HaveOccurred(), out)
+		}
+		out, err := as(bound, "delete", "trainingjob", "other")
+		Expect(err).NotTo(HaveOccurred(), out)
 	})
 
 	It("has its webhooks back when somebody takes or changes them, and loses them with the last policy", func(ctx context.Context) {

@@ -39,12 +39,20 @@ var compiledConditions = struct {
 	matchers map[string]matchconditions.Matcher
 }{matchers: map[string]matchconditions.Matcher{}}
 
+// Requester is what is known of who makes a request; nothing by default.
+type Requester struct {
+	// Known tells that the request names its user.
+	Known bool
+	// Authorizer knows what users may do; nil where nobody does.
+	Authorizer authorizer.Authorizer
+}
+
 // Hold says whether all conditions hold for a request, as the API
 // server does: a condition that is false settles it, whatever errors others
 // give. It is an error if that depends on what is not known, and an Error if
-// one fails; userKnown tells whether the request's user is known. On a deletion
+// one fails. On a deletion
 // they see the old object as the object, as Sent has it in the API server.
-func Hold(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest, userKnown bool) (bool, error) {
+func Hold(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, request *admissionv1.AdmissionRequest, requester Requester) (bool, error) {
 	if request.Operation == admissionv1.Delete {
 		deleted := *request
 		deleted.Object = request.OldObject
@@ -54,13 +62,17 @@ func Hold(ctx context.Context, conditions []admissionregistrationv1.MatchConditi
 	if err != nil {
 		return false, err
 	}
-	known, unknown := knowable(conditions, userKnown)
-	result := matcherOf(known).Match(ctx, attributes, nil, nobodyKnows)
+	known, unknown := knowable(conditions, requester)
+	authorizer := requester.Authorizer
+	if authorizer == nil {
+		authorizer = nobodyKnows
+	}
+	result := matcherOf(known).Match(ctx, attributes, nil, authorizer)
 	switch {
 	case result.Error != nil && unknown != nil:
 		return false, unknown // It may be false, and that would settle it.
 	case result.Error != nil:
-		return false, failedCondition(ctx, known, attributes, result.Error)
+		return false, failedCondition(ctx, known, attributes, authorizer, result.Error)
 	case !result.Matches:
 		return false, nil
 	default:
@@ -72,7 +84,7 @@ func Hold(ctx context.Context, conditions []admissionregistrationv1.MatchConditi
 // update, as if it were created now or updated without a change. They do where that
 // cannot be told: of conditions that fail or need what is not known, and of those on
 // the change.
-func HeldBefore(ctx context.Context, request *admissionv1.AdmissionRequest, userKnown bool) func([]admissionregistrationv1.MatchCondition) bool {
+func HeldBefore(ctx context.Context, request *admissionv1.AdmissionRequest, requester Requester) func([]admissionregistrationv1.MatchCondition) bool {
 	stored := *request
 	stored.Object = request.OldObject
 	return func(conditions []admissionregistrationv1.MatchCondition) bool {
@@ -87,7 +99,7 @@ func HeldBefore(ctx context.Context, request *admissionv1.AdmissionRequest, user
 			if asked.Operation = operation; operation == admissionv1.Create {
 				asked.OldObject = runtime.RawExtension{}
 			}
-			if holds, err := Hold(ctx, conditions, &asked, userKnown); holds || err != nil {
+			if holds, err := Hold(ctx, conditions, &asked, requester); holds || err != nil {
 				return true
 			}
 		}
@@ -96,12 +108,12 @@ func HeldBefore(ctx context.Context, request *admissionv1.AdmissionRequest, user
 }
 
 // knowable parts the conditions that can be evaluated from those that cannot.
-func knowable(conditions []admissionregistrationv1.MatchCondition, userKnown bool) (known []admissionregistrationv1.MatchCondition, unknown error) {
+func knowable(conditions []admissionregistrationv1.MatchCondition, requester Requester) (known []admissionregistrationv1.MatchCondition, unknown error) {
 	for _, condition := range conditions {
 		switch {
-		case !userKnown && slices.Contains(validation.CELNames(condition.Expression), "userInfo"):
+		case !requester.Known && slices.Contains(validation.CELNames(condition.Expression), "userInfo"):
 			unknown = fmt.Errorf("match condition %s reads the user, who is not known", condition.Name)
-		case strings.Contains(condition.Expression, "authorizer"):
+		case (!requester.Known || requester.Authorizer == nil) && strings.Contains(condition.Expression, "authorizer"):
 			unknown = fmt.Errorf("match condition %s asks what the user may do, which only the API server knows", condition.Name)
 		default:
 			known = append(known, condition)
@@ -149,7 +161,10 @@ func attributesOf(request *admissionv1.AdmissionRequest) (*admission.VersionedAt
 		return nil, err
 	}
 	kind := schema.GroupVersionKind(request.Kind)
-	author := &user.DefaultInfo{Name: request.UserInfo.Username, UID: request.UserInfo.UID, Groups: request.UserInfo.Groups}
+	author := &user.DefaultInfo{Name: request.UserInfo.Username, UID: request.UserInfo.UID, Groups: request.UserInfo.Groups, Extra: map[string][]string{}}
+	for key, values := range request.UserInfo.Extra {
+		author.Extra[key] = values
+	}
 	return &admission.VersionedAttributes{
 		Attributes: admission.NewAttributesRecord(object, oldObject, kind, request.Namespace, request.Name,
 			schema.GroupVersionResource(request.Resource), request.SubResource, admission.Operation(request.Operation),

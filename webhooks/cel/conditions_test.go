@@ -1,6 +1,7 @@
 package cel_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/penstock-dev/penstock/webhooks/cel"
 )
@@ -29,10 +31,17 @@ func TestHold(t *testing.T) {
 		UserInfo:  authenticationv1.UserInfo{Username: "jo"},
 		Object:    runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[{"name":"a","resources":{"limits":{"nvidia.com/gpu":2}}}]}}`)},
 	}
+	joLists := authorizer.AuthorizerFunc(func(_ context.Context, asked authorizer.Attributes) (authorizer.Decision, string, error) {
+		if asked.GetUser().GetName() == "jo" && asked.GetVerb() == "list" && asked.GetResource() == "pods" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	})
 	const gpus = "object.spec.containers.exists(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(r, r.contains('/')))"
 	tests := map[string]struct {
 		conditions []admissionregistrationv1.MatchCondition
 		userKnown  bool
+		authorizer authorizer.Authorizer
 		want       bool
 		wantErr    string
 	}{
@@ -43,11 +52,14 @@ func TestHold(t *testing.T) {
 		"the user is read and known":          {conditions: expressions("request.userInfo.username == 'jo'"), userKnown: true, want: true},
 		"the user is read and unknown":        {conditions: expressions("request.userInfo.username == 'jo'"), wantErr: "reads the user"},
 		"the user does not matter":            {conditions: expressions("request.userInfo.username == 'jo'", "false"), want: false},
+		"what the user may do":                {conditions: expressions("authorizer.group('').resource('pods').check('list').allowed()"), userKnown: true, authorizer: joLists, want: true},
+		"what the user may not do":            {conditions: expressions("authorizer.group('').resource('pods').check('delete').allowed()"), userKnown: true, authorizer: joLists},
+		"what a user who is not known may do": {conditions: expressions("authorizer.group('').resource('pods').check('list').allowed()"), authorizer: joLists, wantErr: "what the user may do"},
 		"who may do what is not known at all": {conditions: expressions("authorizer.group('').resource('pods').check('list').allowed()"), userKnown: true, wantErr: "what the user may do"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := cel.Hold(t.Context(), tc.conditions, request, tc.userKnown)
+			got, err := cel.Hold(t.Context(), tc.conditions, request, cel.Requester{Known: tc.userKnown, Authorizer: tc.authorizer})
 			switch {
 			case tc.wantErr == "" && err != nil:
 				t.Error(err)
@@ -88,7 +100,7 @@ func TestHeldBefore(t *testing.T) {
 				Kind: metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"},
 				Operation: admissionv1.Update, UserInfo: authenticationv1.UserInfo{Username: "jo"}, Object: object(`,"labels":{"new":"yes"}`), OldObject: tc.old,
 			}
-			if got := cel.HeldBefore(t.Context(), request, true)(tc.conditions); got != tc.want {
+			if got := cel.HeldBefore(t.Context(), request, cel.Requester{Known: true})(tc.conditions); got != tc.want {
 				t.Errorf("got %t", got)
 			}
 			if request.Operation != admissionv1.Update || string(request.OldObject.Raw) != string(tc.old.Raw) || string(request.Object.Raw) == string(tc.old.Raw) {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/penstock-dev/penstock/webhooks/fields"
 	"github.com/penstock-dev/penstock/webhooks/validation"
@@ -40,9 +41,9 @@ func (e *Error) FailedCondition() (fault, fix string) {
 
 // failedCondition finds which of some conditions fails; err is what was said of
 // all.
-func failedCondition(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, attributes *admission.VersionedAttributes, err error) error {
+func failedCondition(ctx context.Context, conditions []admissionregistrationv1.MatchCondition, attributes *admission.VersionedAttributes, authorizer authorizer.Authorizer, err error) error {
 	for _, one := range conditions {
-		alone := matcherOf([]admissionregistrationv1.MatchCondition{one}).Match(ctx, attributes, nil, nobodyKnows)
+		alone := matcherOf([]admissionregistrationv1.MatchCondition{one}).Match(ctx, attributes, nil, authorizer)
 		if alone.Error != nil {
 			reason := alone.Error.Error()
 			if _, said, found := strings.Cut(reason, "resulted in error: "); found {

@@ -39,7 +39,7 @@ func TestHowToMendConditionsThatFail(t *testing.T) {
 				Object:    runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"` + labels + `},"spec":{"containers":[{"name":"a"}]}}`)},
 			}
 			all := expressions(expression)
-			_, err := cel.Hold(t.Context(), all, request, true)
+			_, err := cel.Hold(t.Context(), all, request, cel.Requester{Known: true})
 			failed, ok := errors.AsType[*cel.Error](err)
 			if !ok {
 				t.Errorf("%s: got %v", expression, err)
@@ -65,7 +65,7 @@ func TestConditionsThatCostTooMuch(t *testing.T) {
 	request := &admissionv1.AdmissionRequest{
 		Kind: metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: raw},
 	}
-	_, err = cel.Hold(t.Context(), expressions("object.?data.orValue({}).all(a, object.data.all(b, object.data.all(c, a+b+c != 'x')))"), request, true)
+	_, err = cel.Hold(t.Context(), expressions("object.?data.orValue({}).all(a, object.data.all(b, object.data.all(c, a+b+c != 'x')))"), request, cel.Requester{Known: true})
 	failed, ok := errors.AsType[*cel.Error](err)
 	if !ok {
 		t.Fatalf("got %v", err)

@@ -139,7 +139,7 @@ func (c *Checker) unasked(kind schema.GroupVersionKind, namespace, name string) 
 	if kind.GroupKind() == namespaceKind {
 		namespace = name
 	}
-	switch reason := c.Reach().Bars(policies.EntryFail, resource.GroupResource(), penstockv1.OperationCreate, namespace); reason {
+	switch reason := c.Reach().Bars(policies.EntryFail, resource.GroupResource(), namespace); reason {
 	case "":
 		return ""
 	case policies.ReasonSystemNamespace:

@@ -109,10 +109,10 @@ func (m *caseRequest) add(ctx context.Context, request policies.Request, paths f
 		Object: runtime.RawExtension{Raw: request.Object}, OldObject: runtime.RawExtension{Raw: request.OldObject},
 	}
 	request.Scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
-		return cel.Hold(ctx, conditions, asked, request.UserKnown)
+		return cel.Hold(ctx, conditions, asked, cel.Requester{Known: request.UserKnown})
 	}
 	if request.Operation == penstockv1.OperationUpdate && request.SubResource == "" {
-		request.Scope.HeldBefore = cel.HeldBefore(ctx, asked, request.UserKnown)
+		request.Scope.HeldBefore = cel.HeldBefore(ctx, asked, cel.Requester{Known: request.UserKnown})
 	}
 	request.Fields, request.Stray = fields.Of(schema.GroupVersionKind(request.Kind)), true
 	m.requests, m.paths = append(m.requests, request), append(m.paths, paths)
