@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -191,7 +189,7 @@ func signal(to chan struct{}) {
 // follow makes watches and scans of what changed in the policies in force, and in
 // the kinds that are served.
 func (a *Audit) follow(ctx context.Context) {
-	states, mapper := a.engine.Snapshot().Policies(), &askedOnce{mapper: a.mapper, answers: map[string]mapperAnswer{}}
+	states, mapper := a.engine.Snapshot().Policies(), askOnce(a.mapper)
 	next := make(map[string]*auditedPolicy, len(states))
 	for _, state := range states {
 		one := &auditedPolicy{
@@ -223,29 +221,6 @@ func (a *Audit) follow(ctx context.Context) {
 	}
 	a.policies, a.followed = next, true
 	a.followKinds(ctx)
-}
-
-// askedOnce is a mapper that asks for each kind once: for one that is not served,
-// the API server is asked each time.
-type askedOnce struct {
-	mapper  KindMapper
-	answers map[string]mapperAnswer
-}
-
-type mapperAnswer struct {
-	mapping *meta.RESTMapping
-	err     error
-}
-
-// RESTMapping is of KindMapper.
-func (m *askedOnce) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	key := kind.String() + " " + strings.Join(versions, " ")
-	answer, ok := m.answers[key]
-	if !ok {
-		answer.mapping, answer.err = m.mapper.RESTMapping(kind, versions...)
-		m.answers[key] = answer
-	}
-	return answer.mapping, answer.err
 }
 
 // adopt takes up what changed of a policy. Its caller holds mu.

@@ -31,6 +31,33 @@ type KindMapper interface {
 	RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
 }
 
+// askedOnce is a mapper that asks for each kind once: for one that is not served,
+// the API server is asked each time.
+type askedOnce struct {
+	mapper  KindMapper
+	answers map[string]mapperAnswer
+}
+
+type mapperAnswer struct {
+	mapping *meta.RESTMapping
+	err     error
+}
+
+func askOnce(mapper KindMapper) *askedOnce {
+	return &askedOnce{mapper: mapper, answers: map[string]mapperAnswer{}}
+}
+
+// RESTMapping is of KindMapper.
+func (m *askedOnce) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	key := kind.String() + " " + strings.Join(versions, " ")
+	answer, ok := m.answers[key]
+	if !ok {
+		answer.mapping, answer.err = m.mapper.RESTMapping(kind, versions...)
+		m.answers[key] = answer
+	}
+	return answer.mapping, answer.err
+}
+
 // notNever is the condition that keeps wildcard rules from what is never asked
 // about. Without conditions of their own the policies of an entry are asked about
 // Penstock's kinds by the webhooks of these.
@@ -85,6 +112,7 @@ type RulesOptions struct {
 func Rules(all []*v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) ([]admissionregistrationv1.ValidatingWebhook, map[string]Coverage, error) {
 	entries := map[policies.Entry]*entryRules{}
 	coverages := make(map[string]Coverage, len(all))
+	mapper = askOnce(mapper)
 	for _, policy := range all {
 		collected := collect(policy, mapper, options)
 		if collected.err != nil {

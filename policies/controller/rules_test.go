@@ -345,6 +345,34 @@ func TestRulesNeedDiscovery(t *testing.T) {
 	}
 }
 
+// A kind that is not served costs a question to the API server, which has to cost
+// nothing more where fifty policies name it.
+func TestRulesAskForAKindOnce(t *testing.T) {
+	asked := map[string]int{}
+	mapper := countingMapper{asked}
+	if _, _, err := Rules([]*v1.WorkloadPolicy{
+		matching("a", on(v1.GroupName, v1.TrainingJobKind), upstream), matching("b", on(v1.GroupName, v1.TrainingJobKind), on("", "Pod"), upstream), matching("c", on("", "Pod")),
+	}, mapper, rulesOptions); err != nil {
+		t.Fatal(err)
+	}
+	if len(asked) < 3 {
+		t.Errorf("asked only for %v", asked)
+	}
+	for kind, times := range asked {
+		if times != 1 {
+			t.Errorf("asked for %s %d times", kind, times)
+		}
+	}
+}
+
+// countingMapper knows no kind, and counts how often it is asked for each.
+type countingMapper struct{ asked map[string]int }
+
+func (m countingMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	m.asked[kind.String()+strings.Join(versions, ",")]++
+	return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
+}
+
 func TestConditionOfWildcardsCompiles(t *testing.T) {
 	for _, id := range []policies.Entry{policies.EntryFail, "fail-1065c95e"} {
 		policy := matching("a", on("", "Pod"))
