@@ -7,11 +7,15 @@ import (
 )
 
 // itemKeys are what tells the items of lists apart, by the lists' names, as
-// server-side apply tells them; those of all others are told by their name.
+// server-side apply tells them, and tolerations by all that they say but the time;
+// those of all others are told by their name, and texts and numbers by themselves.
 var itemKeys = map[string][]string{
 	"hostAliases":               {"ip"},
+	"matchExpressions":          {"key", "operator"},
+	"matchFields":               {"key", "operator"},
 	"ownerReferences":           {"uid"},
 	"ports":                     {"containerPort", "port", "protocol"},
+	"tolerations":               {"effect", "key", "operator", "value"},
 	"topologySpreadConstraints": {"topologyKey", "whenUnsatisfiable"},
 	"volumeDevices":             {"devicePath"},
 	"volumeMounts":              {"mountPath"},
@@ -65,8 +69,12 @@ func identityOf(item ast.Value, items *ast.Array, list string) ast.Value {
 	return identity
 }
 
-// membersOf are some members of an object in one value, nil if it has none of them.
+// membersOf are some members of an object in one value, nil if it has none of them,
+// and what is no object itself.
 func membersOf(item ast.Value, names []string) ast.Value {
+	if ast.IsScalar(item) {
+		return item
+	}
 	object, is := item.(ast.Object)
 	if !is {
 		return nil

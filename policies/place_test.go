@@ -53,6 +53,16 @@ violation contains {"msg": "tolerates all", "field": sprintf("spec.tolerations[%
   t.operator == "Exists"
   not t.key
 }`
+		args = `package p
+violation contains {"msg": "debugs", "field": sprintf("spec.args[%d]", [i])} if {
+  some i, a in input.object.spec.args
+  a == "--debug"
+}`
+		terms = `package p
+violation contains {"msg": "takes any", "field": sprintf("spec.terms[%d]", [i])} if {
+  some i, t in input.object.spec.terms
+  t.any
+}`
 		dotted = `package p
 violation contains {"msg": "image is not ours", "field": "spec.containers.0.image"} if {
   not startswith(input.object.spec.containers[0].image, "ours/")
@@ -141,8 +151,20 @@ violation contains {"msg": "image is not ours", "field": "spec.containers.0.imag
 			templates, `{"roles":[{"name":"Worker","template":{"spec":{"containers":[{"name":"main","image":"x"}]}}}]}`,
 			`{"roles":[{"name":"Master","template":{"spec":{"containers":[{"name":"main","image":"x"}]}}}]}`, true,
 		},
+		"a toleration in front": {
+			tolerations, `{"tolerations":[{"operator":"Exists"}]}`, `{"tolerations":[{"key":"gpu","operator":"Exists"},{"operator":"Exists"}]}`, false,
+		},
+		"a toleration of another effect": {
+			tolerations, `{"tolerations":[{"operator":"Exists","effect":"NoExecute"}]}`, `{"tolerations":[{"operator":"Exists","effect":"NoSchedule"}]}`, true,
+		},
+		"an argument in front": {
+			args, `{"args":["--debug"]}`, `{"args":["--fast","--debug"]}`, false,
+		},
+		"an argument once more": {
+			args, `{"args":["--debug"]}`, `{"args":["--fast","--debug","--debug"]}`, true,
+		},
 		"a list that nothing tells apart": {
-			tolerations, `{"tolerations":[{"operator":"Exists"}]}`, `{"tolerations":[{"key":"gpu","operator":"Exists"},{"operator":"Exists"}]}`, true,
+			terms, `{"terms":[{"any":true}]}`, `{"terms":[{"any":false},{"any":true}]}`, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
