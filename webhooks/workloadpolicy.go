@@ -78,7 +78,7 @@ func adviseWorkloadPolicy(options *GateOptions) func(ctx context.Context, old, p
 			_, more := barsPods(ctx, spec)
 			advice = append(advice, more...)
 		}
-		advice = slices.Concat(advice, outOfReach(spec, options.Reach), overExceptions(spec, options.Clock()), unknownInConditions(spec), failingCreations(ctx, spec))
+		advice = slices.Concat(advice, outOfReach(spec, options.Reach), overExceptions(spec, options.Clock()), changedTypes(spec), unknownInConditions(spec), failingCreations(ctx, spec))
 		// It compiled, or it would not have been admitted.
 		if compiled, err := policies.Compile(policy); err == nil {
 			_, more := unknownReads(spec, compiled)
