@@ -18,7 +18,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 # The rooms that carry webhook and RBAC markers.
-MARKED := $(wildcard conversion webhooks policies/controller reconcilers)
+MARKED := $(wildcard conversion webhooks policies/audit policies/controller policies/stored reconcilers)
 MARKED_PATHS := $(MARKED:%=paths=./%/...)
 
 # What a real node runs is built for the tests where it could run: as root.

@@ -40,6 +40,8 @@
 //
 // The folder regotest runs tests that are written in Rego, and library holds the
 // policies that come with Penstock.
+// What feeds the engine from a cluster is in controller, what judges stored objects
+// by it in audit, and what both share of that in stored.
 //
 // The package is pure. It knows neither HTTP nor the cluster; what it needs
 // of them (namespace labels, the time) is handed in with each request. It must

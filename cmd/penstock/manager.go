@@ -29,7 +29,9 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/api/v1alpha1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/audit"
 	"github.com/penstock-dev/penstock/policies/controller"
+	"github.com/penstock-dev/penstock/policies/stored"
 	"github.com/penstock-dev/penstock/reconcilers"
 	"github.com/penstock-dev/penstock/reconcilers/pods"
 	"github.com/penstock-dev/penstock/webhooks"
@@ -242,7 +244,7 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 	rules := controller.RulesOptions{
 		Namespace: o.namespace, SystemNamespaces: o.systemNamespaces, JudgePath: webhooks.JudgePath, ProbePath: webhooks.ProbePath,
 	}
-	loader, err := controller.Setup(mgr, engine, rules)
+	kinds, err := controller.NewServedKinds(mgr)
 	if err != nil {
 		return nil, err
 	}
@@ -251,16 +253,24 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 	if err != nil {
 		return nil, err
 	}
-	stored := &controller.Stored{Reach: rules.Reach(), Labels: cluster.NamespaceLabels, Clock: time.Now}
+	judge := &stored.Judge{Reach: rules.Reach(), Labels: cluster.NamespaceLabels, Clock: time.Now}
+	auditor, err := o.setupAudit(mgr, audit.Options{Engine: engine, Mapper: kinds, Judge: judge, NoReports: !o.auditReports})
+	if err != nil {
+		return nil, err
+	}
+	loader, err := controller.Setup(mgr, controller.Options{Engine: engine, Kinds: kinds, Rules: rules, Audit: auditor})
+	if err != nil {
+		return nil, err
+	}
 	gate, err := webhooks.NewGate(webhooks.GateOptions{
 		Engine:  engine,
 		Cluster: cluster,
 		Clock:   time.Now,
 		Loaded:  loader.Loaded,
-		Kinds:   loader.Kinds(),
-		Authors: &controller.Authors{Reviews: mgr.GetClient(), Mapper: loader.Kinds()},
+		Kinds:   kinds,
+		Authors: &controller.Authors{Reviews: mgr.GetClient(), Mapper: kinds},
 		Preview: controller.NewPreview(controller.Preview{
-			Live: mgr.GetAPIReader(), Cached: mgr.GetClient(), Reviews: mgr.GetClient(), Mapper: loader.Kinds(), Stored: stored, Engine: engine, Deadline: o.policyDeadline,
+			Live: mgr.GetAPIReader(), Cached: mgr.GetClient(), Reviews: mgr.GetClient(), Mapper: kinds, Judge: judge, Engine: engine, Deadline: o.policyDeadline,
 		}),
 
 		Reach:            rules.Reach(),
@@ -271,14 +281,21 @@ func (o *managerOptions) setupGate(mgr ctrl.Manager) (*controller.Loader, error)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the gate: %w", err)
 	}
-	stored.Normal = gate.Normal
-	if o.audit {
-		if err := controller.SetupAudit(mgr, loader, controller.AuditOptions{Stored: stored, NoReports: !o.auditReports}); err != nil {
-			return nil, fmt.Errorf("failed to set up the audit: %w", err)
-		}
-	}
+	judge.Normal = gate.Normal
 	webhooks.Setup(mgr.GetWebhookServer(), gate, mgr.GetLogger().WithName("webhooks"))
 	return loader, nil
+}
+
+// setupAudit sets up the audit; it is nil where nothing is to be audited.
+func (o *managerOptions) setupAudit(mgr ctrl.Manager, options audit.Options) (controller.Audit, error) {
+	if !o.audit {
+		return nil, nil
+	}
+	auditor, err := audit.Setup(mgr, options)
+	if err != nil {
+		return nil, fmt.Errorf("failed to set up the audit: %w", err)
+	}
+	return auditor, nil
 }
 
 // serve runs the manager until the signal to stop, and on for the shutdown

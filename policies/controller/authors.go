@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
@@ -23,7 +24,7 @@ type Authors struct {
 	// Reviews creates SubjectAccessReviews.
 	Reviews client.Client
 	// Mapper knows the kinds that the API server serves.
-	Mapper KindMapper
+	Mapper stored.KindMapper
 }
 
 // Faults gives a fault for each kind that a policy matches or reads and its

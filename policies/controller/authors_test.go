@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // rights is a cluster whose users may list some resources, and nothing else.
@@ -150,7 +151,7 @@ func TestAuthorsMustBeAllowedToList(t *testing.T) {
 }
 
 // manyKinds is a mapper of any kind of a group that has many.
-type manyKinds struct{ KindMapper }
+type manyKinds struct{ stored.KindMapper }
 
 func (manyKinds) RESTMapping(kind schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
 	// Two kinds of each resource, as a resource may have several.

@@ -13,12 +13,13 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // collection is what one policy needs of the webhook configuration.
 type collection struct {
 	policy     *v1.WorkloadPolicy
-	mapper     KindMapper
+	mapper     stored.KindMapper
 	spelling   func(schema.GroupKind) string
 	reach      *policies.Reach
 	entry      policies.Entry
@@ -29,7 +30,7 @@ type collection struct {
 	err        error
 }
 
-func collect(policy *v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) *collection {
+func collect(policy *v1.WorkloadPolicy, mapper stored.KindMapper, options RulesOptions) *collection {
 	c := &collection{
 		policy: policy, mapper: mapper, spelling: options.Spelling, reach: options.Reach(), entry: policies.EntryOf(&policy.Spec),
 		coverage: Coverage{Generation: policy.Generation},

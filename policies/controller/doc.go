@@ -14,16 +14,9 @@
 //     counted and put into words by the pure tally.go and strayfields.go;
 //   - inventory.go: every replica keeps the objects that policies read at those of
 //     the cluster; inventorymetrics.go counts them;
-//   - stored.go: how stored objects are judged, and which kinds;
-//   - audit.go: the leader judges stored objects as they and the policies change;
-//     auditwatch.go, each as it changes, auditscan.go, all of a kind or a namespace
-//     again; audittriggers.go, what else has them judged again; auditcontent.go,
-//     whether there is anything to judge. The pure auditobject.go sorts what is
-//     said of one object, auditresults.go keeps that of all, auditstatus.go puts it
-//     together for the status of policies and for metrics, auditpublish.go decides
-//     when;
-//   - report.go, reporter.go: reports on the objects, and keeping them up;
 //   - status.go: the leader writes into each policy what became of it.
 //
-// The engine itself, in package policies, knows nothing of a cluster.
+// How stored objects are judged is in package stored. What audits them is package
+// audit, known here as an interface. The engine itself, in package policies, knows
+// nothing of a cluster.
 package controller

@@ -22,6 +22,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 const (
@@ -39,7 +40,7 @@ const (
 type Inventory struct {
 	engine *policies.Engine
 	client dynamic.Interface
-	mapper KindMapper
+	mapper stored.KindMapper
 	// changed tells that the status of policies may have to follow.
 	changed chan event.GenericEvent
 
@@ -71,12 +72,12 @@ type inventoryState struct {
 const notServed = "the API server does not serve it; install what defines it, or take the kind out of spec.inventory and the rule"
 
 // forbiddenInventory says why there is nothing of a kind that Penstock may not read.
-const forbiddenInventory = "Penstock may not list and watch it: grant it by a ClusterRole labelled " + AggregationLabel
+const forbiddenInventory = "Penstock may not list and watch it: grant it by a ClusterRole labelled " + stored.AggregationLabel
 
 // settled reports whether waiting for the kind will bring no more by itself.
 func (s inventoryState) settled() bool { return s.synced || s.reason != "" }
 
-func newInventory(engine *policies.Engine, client dynamic.Interface, mapper KindMapper) *Inventory {
+func newInventory(engine *policies.Engine, client dynamic.Interface, mapper stored.KindMapper) *Inventory {
 	return &Inventory{
 		engine: engine, client: client, mapper: mapper,
 		changed: make(chan event.GenericEvent, 1024),

@@ -12,6 +12,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // A kind whose objects may be out of date for good is dropped; one whose API
@@ -32,7 +33,7 @@ func TestFailureOfInventory(t *testing.T) {
 			err: errors.Join(apierrors.NewNotFound(resource, ""), nil), wantReason: v1.WorkloadPolicyKindNotServedReason, wantIn: "does not serve it",
 		},
 		"a kind that may not be listed": {
-			err: apierrors.NewForbidden(resource, "", errors.New("no")), wantReason: v1.WorkloadPolicyInventoryForbiddenReason, wantIn: AggregationLabel,
+			err: apierrors.NewForbidden(resource, "", errors.New("no")), wantReason: v1.WorkloadPolicyInventoryForbiddenReason, wantIn: stored.AggregationLabel,
 		},
 		"an API server that is away": {
 			err: errors.New("connection refused"), wantReason: v1.WorkloadPolicyInventoryFailedReason, wantIn: "connection refused", wantKept: true,

@@ -32,34 +32,51 @@ type Loader struct {
 	// changed is called after each change of the engine; nil for nobody.
 	changed   func()
 	inventory *Inventory
-	kinds     *ServedKinds
-	status    *status
 	// audit is nil where nothing is audited.
-	audit  *Audit
+	audit  Audit
 	loaded atomic.Bool
 	// mu is held from reading the cache to changing the engine, so that what was
 	// read later is what stays.
 	mu sync.Mutex
 }
 
+// Options say what Setup works with.
+type Options struct {
+	// Engine is the one to keep at the cluster's policies.
+	Engine *policies.Engine
+	Kinds  *ServedKinds
+	Rules  RulesOptions
+	// Audit is told of the policies, and gives results for their status; nil where
+	// nothing is audited.
+	Audit Audit
+}
+
+// An Audit judges stored objects by the policies in force, for their status.
+type Audit interface {
+	// Wake tells it that the policies in force changed; the first time, that all of
+	// them are loaded.
+	Wake()
+	// Changed gives the policies whose results changed.
+	Changed() <-chan event.GenericEvent
+	// Result gives what to write into the status of a policy, and whether anything is
+	// known of it yet.
+	Result(policy *v1.WorkloadPolicy) (result v1.PolicyAudit, known bool)
+}
+
 // Setup adds to a manager what keeps an engine at the cluster's policies, what
 // keeps the webhook configuration at what they match, what keeps their inventory,
 // and what writes their status.
-func Setup(mgr ctrl.Manager, engine *policies.Engine, rules RulesOptions) (*Loader, error) {
+func Setup(mgr ctrl.Manager, options Options) (*Loader, error) {
 	live, err := dynamic.NewForConfig(mgr.GetConfig())
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client of the inventory: %w", err)
 	}
-	kinds, err := NewServedKinds(mgr)
-	if err != nil {
-		return nil, err
-	}
-	inventory := newInventory(engine, live, kinds)
+	inventory := newInventory(options.Engine, live, options.Kinds)
 	if err := mgr.Add(inventory); err != nil {
 		return nil, fmt.Errorf("failed to add the inventory: %w", err)
 	}
 	metrics.Registry.MustRegister(inventory)
-	loader := &Loader{client: mgr.GetClient(), engine: engine, changed: inventory.follow, inventory: inventory, kinds: kinds}
+	loader := &Loader{client: mgr.GetClient(), engine: options.Engine, changed: inventory.follow, inventory: inventory, audit: options.Audit}
 	if err := mgr.Add(loader); err != nil {
 		return nil, fmt.Errorf("failed to add the policy loader: %w", err)
 	}
@@ -73,16 +90,16 @@ func Setup(mgr ctrl.Manager, engine *policies.Engine, rules RulesOptions) (*Load
 		return nil, fmt.Errorf("failed to set up the policy loader: %w", err)
 	}
 	known, changed := &coverages{}, make(chan event.GenericEvent)
-	loader.status = &status{
-		client: mgr.GetClient(), engine: engine, coverages: known, inventory: inventory, audited: make(chan event.GenericEvent, 1024),
-	}
-	err = setupStatus(mgr, loader.status, changed)
+	err = setupStatus(mgr, &status{
+		client: mgr.GetClient(), engine: options.Engine, coverages: known, inventory: inventory, audit: options.Audit,
+	}, changed)
 	if err != nil {
 		return nil, err
 	}
-	rules.Spelling = kinds.Spelling
+	rules := options.Rules
+	rules.Spelling = options.Kinds.Spelling
 	err = setupConfigurer(mgr, &configurer{
-		client: mgr.GetClient(), mapper: kinds, options: rules, coverages: known, changed: changed,
+		client: mgr.GetClient(), mapper: options.Kinds, options: rules, coverages: known, changed: changed,
 	})
 	if err != nil {
 		return nil, err
@@ -116,15 +133,13 @@ func (l *Loader) Start(ctx context.Context) error {
 // Inventory is what keeps the objects that the policies read.
 func (l *Loader) Inventory() *Inventory { return l.inventory }
 
-// Kinds are those that the API server serves.
-func (l *Loader) Kinds() *ServedKinds { return l.kinds }
-
 func (l *Loader) tell() {
 	if l.changed != nil {
 		l.changed()
 	}
-	if l.audit != nil {
-		l.audit.wake()
+	// Before the first pass, an audit would take some policies for all.
+	if l.audit != nil && l.Loaded() {
+		l.audit.Wake()
 	}
 }
 

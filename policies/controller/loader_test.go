@@ -102,3 +102,26 @@ func TestReconcileFollowsTheCluster(t *testing.T) {
 		t.Errorf("got %d policies, %v; want none", states(), err)
 	}
 }
+
+// wakes counts how often an audit is woken.
+type wakes struct {
+	Audit
+	count int
+}
+
+func (w *wakes) Wake() { w.count++ }
+
+// Whoever audits by some policies only would take away the reports of the others.
+func TestAuditIsWokenFromTheFirstPassOn(t *testing.T) {
+	woken := &wakes{}
+	loader := &Loader{client: &edited{}, engine: policies.NewEngine(policies.Options{}), audit: woken}
+	for at, step := range []func() error{
+		func() error { _, err := loader.Reconcile(t.Context(), requestOfA); return err },
+		func() error { return loader.Start(t.Context()) },
+		func() error { _, err := loader.Reconcile(t.Context(), requestOfA); return err },
+	} {
+		if err := step(); err != nil || woken.count != at {
+			t.Errorf("step %d: woken %d times, %v; want %d", at, woken.count, err, at)
+		}
+	}
+}

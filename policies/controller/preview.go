@@ -7,7 +7,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 const (
@@ -39,8 +39,8 @@ type Preview struct {
 	Live    client.Reader
 	Cached  client.Reader
 	Reviews client.Client
-	Mapper  KindMapper
-	Stored  *Stored
+	Mapper  stored.KindMapper
+	Judge   *stored.Judge
 	// Engine has the inventory that policies read.
 	Engine *policies.Engine
 	// Deadline is how long the policy may take for one object.
@@ -59,10 +59,10 @@ func NewPreview(preview Preview) *Preview {
 // how many stored objects it would refuse, and some of them by name. For an edit,
 // old is the policy as it is stored and only objects that come off worse count.
 func (p *Preview) Warnings(ctx context.Context, author authenticationv1.UserInfo, old, policy *v1.WorkloadPolicy) []string {
-	if old != nil && !judgesOtherwise(&old.Spec, &policy.Spec) {
+	if old != nil && !stored.JudgesOtherwise(&old.Spec, &policy.Spec) {
 		return nil
 	}
-	if !judgesStored(&policy.Spec) && (old == nil || !judgesStored(&old.Spec)) {
+	if !stored.JudgedBy(&policy.Spec) && (old == nil || !stored.JudgedBy(&old.Spec)) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, previewBudget)
@@ -80,14 +80,6 @@ func (p *Preview) Warnings(ctx context.Context, author authenticationv1.UserInfo
 	}
 	run.judgeAll(ctx, old, policy)
 	return t.warnings()
-}
-
-// judgesOtherwise reports whether anything changed but what a policy says of
-// itself.
-func judgesOtherwise(old, policy *v1.WorkloadPolicySpec) bool {
-	before, after := *old, *policy
-	before.Description, after.Description = "", ""
-	return !equality.Semantic.DeepEqual(before, after)
 }
 
 func selects(spec *v1.WorkloadPolicySpec) bool {
@@ -109,7 +101,7 @@ type previewRun struct {
 	selects bool
 	// entry and kinds are those of the policy.
 	entry policies.Entry
-	kinds []storedKind
+	kinds []stored.Kind
 }
 
 func (r *previewRun) compile(old, policy *v1.WorkloadPolicy) error {
@@ -130,7 +122,7 @@ func (r *previewRun) compile(old, policy *v1.WorkloadPolicy) error {
 // page is some objects of a kind, of one namespace or of all (""), and where to
 // read on.
 type page struct {
-	of        storedKind
+	of        stored.Kind
 	namespace string
 	list      *unstructured.UnstructuredList
 }
@@ -139,25 +131,25 @@ type page struct {
 // there are, and judges page after page until time is up. What only the old
 // policy judges is looked at too: not to be judged any more is a change.
 func (r *previewRun) judgeAll(ctx context.Context, old, policy *v1.WorkloadPolicy) {
-	kinds, unseen, err := storedKinds(&policy.Spec, r.Mapper)
+	kinds, unseen, err := stored.Kinds(&policy.Spec, r.Mapper)
 	if err != nil {
-		r.tally.unseen = append(r.tally.unseen, unseenKind{"all kinds", err.Error()})
+		r.tally.unseen = append(r.tally.unseen, stored.UnseenKind{Kind: "all kinds", Reason: err.Error()})
 		return
 	}
 	r.tally.unseen = unseen
 	r.lacks(ctx, &policy.Spec)
 	judged := len(kinds)
 	r.kinds = slices.Clone(kinds)
-	if r.before != nil && judgesStored(&old.Spec) {
+	if r.before != nil && stored.JudgedBy(&old.Spec) {
 		// What is not known of these is known of no kind of the policy.
-		before, _, _ := storedKinds(&old.Spec, r.Mapper)
-		kinds = append(kinds, slices.DeleteFunc(before, func(kind storedKind) bool { return slices.Contains(kinds, kind) })...)
+		before, _, _ := stored.Kinds(&old.Spec, r.Mapper)
+		kinds = append(kinds, slices.DeleteFunc(before, func(kind stored.Kind) bool { return slices.Contains(kinds, kind) })...)
 	}
 	selected := r.selected(ctx, old, policy)
 	var pages []page
 	for i, kind := range kinds {
 		within := []string{metav1.NamespaceAll}
-		if kind.namespaced && selected != nil {
+		if kind.Namespaced && selected != nil {
 			within = selected
 		}
 		for _, namespace := range within {
@@ -236,21 +228,21 @@ func (r *previewRun) forbidden(ctx context.Context, kind schema.GroupVersionKind
 }
 
 // unread notes a kind that could not be read.
-func (r *previewRun) unread(ctx context.Context, kind storedKind, err error) {
+func (r *previewRun) unread(ctx context.Context, kind stored.Kind, err error) {
+	why := err.Error()
 	switch {
 	case ctx.Err() != nil:
 		r.tally.late, r.tally.vague = true, true
+		return
 	case apierrors.IsForbidden(err):
-		r.tally.unseen = append(r.tally.unseen, unseenKind{kind.kind.GroupKind().String(),
-			"Penstock may not list them; a ClusterRole labelled " + AggregationLabel + " grants it that"})
-	default:
-		r.tally.unseen = append(r.tally.unseen, unseenKind{kind.kind.GroupKind().String(), err.Error()})
+		why = "Penstock may not list them; a ClusterRole labelled " + stored.AggregationLabel + " grants it that"
 	}
+	r.tally.unseen = append(r.tally.unseen, stored.UnseenKind{Kind: kind.GroupVersionKind.GroupKind().String(), Reason: why})
 }
 
-func (r *previewRun) read(ctx context.Context, kind storedKind, namespace, after string) (page, error) {
+func (r *previewRun) read(ctx context.Context, kind stored.Kind, namespace, after string) (page, error) {
 	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.kind.GroupVersion().WithKind(kind.kind.Kind + "List"))
+	list.SetGroupVersionKind(kind.GroupVersionKind.GroupVersion().WithKind(kind.GroupVersionKind.Kind + "List"))
 	err := r.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(previewPage), client.Continue(after))
 	return page{kind, namespace, list}, err
 }
@@ -278,16 +270,16 @@ func (r *previewRun) judgePages(ctx context.Context, at page) {
 	}
 }
 
-func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstructured.Unstructured) {
+func (r *previewRun) judge(ctx context.Context, kind stored.Kind, object *unstructured.Unstructured) {
 	// A list leaves the kind out of some of its items.
-	object.SetGroupVersionKind(kind.kind)
+	object.SetGroupVersionKind(kind.GroupVersionKind)
 	if r.selects && r.isOpen(kind, object) {
 		r.tally.open++
 	}
-	now := r.Stored.judge(ctx, r.now, nil, kind.resource, object)
+	now := r.Judge.Judge(ctx, r.now, nil, kind.Resource, object)
 	var before outcome
 	if r.before != nil {
-		before = outcomeOf(r.Stored.judge(ctx, r.before, nil, kind.resource, object))
+		before = outcomeOf(r.Judge.Judge(ctx, r.before, nil, kind.Resource, object))
 	}
 	if ctx.Err() != nil {
 		// What was cut is not what the policy says.
@@ -301,21 +293,21 @@ func (r *previewRun) judge(ctx context.Context, kind storedKind, object *unstruc
 		r.tally.unnamed++
 		return
 	}
-	r.tally.name(named{kind.kind.GroupKind(), object.GetNamespace(), object.GetName(), found.violations[0]})
+	r.tally.name(named{kind.GroupVersionKind.GroupKind(), object.GetNamespace(), object.GetName(), found.violations[0]})
 }
 
 // isOpen reports whether nothing but the policy itself can keep an object from being
 // asked about.
-func (r *previewRun) isOpen(kind storedKind, object *unstructured.Unstructured) bool {
+func (r *previewRun) isOpen(kind stored.Kind, object *unstructured.Unstructured) bool {
 	return object.GetDeletionTimestamp() == nil && slices.Contains(r.kinds, kind) &&
-		r.Stored.Reach.Bars(r.entry, kind.resource.GroupResource(), object.GetNamespace()) == ""
+		r.Judge.Reach.Bars(r.entry, kind.Resource.GroupResource(), object.GetNamespace()) == ""
 }
 
 // mayName reports whether the author may list the kind where the object is.
-func (r *previewRun) mayName(ctx context.Context, kind storedKind, namespace string) bool {
+func (r *previewRun) mayName(ctx context.Context, kind stored.Kind, namespace string) bool {
 	for _, where := range []string{"", namespace} {
 		// An author of whom nothing is known is told nothing.
-		if may, err := r.access.mayList(ctx, kind.resource.GroupResource(), where); err == nil && may {
+		if may, err := r.access.mayList(ctx, kind.Resource.GroupResource(), where); err == nil && may {
 			return true
 		}
 	}

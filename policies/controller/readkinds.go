@@ -11,6 +11,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // A readKind is a kind whose objects a policy sees.
@@ -39,7 +40,7 @@ func readKinds(spec *v1.WorkloadPolicySpec) []readKind {
 		}
 	}
 	if spec.UpstreamKinds == v1.UpstreamKindsJudge {
-		for _, kind := range upstreamOf(spec.Match.Resources) {
+		for _, kind := range stored.UpstreamOf(spec.Match.Resources) {
 			add(kind.GroupKind(), path.Child("upstreamKinds"))
 		}
 	}
@@ -52,26 +53,11 @@ func readKinds(spec *v1.WorkloadPolicySpec) []readKind {
 	return found
 }
 
-// upstreamOf lists the upstream kinds of matched kinds.
-func upstreamOf(matched []v1.PolicyResources) []schema.GroupVersionKind {
-	var found []schema.GroupVersionKind
-	for _, upstream := range conversion.UpstreamKinds() {
-		own, _ := conversion.Upstream(upstream)
-		if slices.ContainsFunc(matched, func(resources v1.PolicyResources) bool {
-			return (resources.Group == own.Group || resources.Group == wildcard) &&
-				(slices.Contains(resources.Kinds, own.Kind) || slices.Contains(resources.Kinds, wildcard))
-		}) {
-			found = append(found, upstream)
-		}
-	}
-	return found
-}
-
 // resourceOf gives the resource that must be listed to see all objects of a
 // kind. For a kind that is not served it is every resource of its group: which
 // one it will be is not known, and the policy would see its objects as soon as
 // it is. served is false then.
-func resourceOf(kind schema.GroupKind, mapper KindMapper) (resource schema.GroupResource, served bool, err error) {
+func resourceOf(kind schema.GroupKind, mapper stored.KindMapper) (resource schema.GroupResource, served bool, err error) {
 	if kind.Group == wildcard {
 		return schema.GroupResource{Group: wildcard, Resource: wildcard}, true, nil
 	}

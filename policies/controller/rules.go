@@ -11,52 +11,17 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 	"github.com/penstock-dev/penstock/webhooks/cel"
 )
 
 // wildcard stands for every group, kind or subresource.
 const wildcard = "*"
-
-// A KindMapper knows the kinds that the API server serves; a
-// meta.RESTMapper is one. It gives a NoMatchError for others.
-type KindMapper interface {
-	// RESTMapping gives the resource of a kind, in one of the versions or else
-	// in the preferred one.
-	RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
-}
-
-// askedOnce is a mapper that asks for each kind once: for one that is not served,
-// the API server is asked each time.
-type askedOnce struct {
-	mapper  KindMapper
-	answers map[string]mapperAnswer
-}
-
-type mapperAnswer struct {
-	mapping *meta.RESTMapping
-	err     error
-}
-
-func askOnce(mapper KindMapper) *askedOnce {
-	return &askedOnce{mapper: mapper, answers: map[string]mapperAnswer{}}
-}
-
-// RESTMapping is of KindMapper.
-func (m *askedOnce) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	key := kind.String() + " " + strings.Join(versions, " ")
-	answer, ok := m.answers[key]
-	if !ok {
-		answer.mapping, answer.err = m.mapper.RESTMapping(kind, versions...)
-		m.answers[key] = answer
-	}
-	return answer.mapping, answer.err
-}
 
 // notNever is the condition that keeps wildcard rules from what is never asked
 // about. Without conditions of their own the policies of an entry are asked about
@@ -109,10 +74,10 @@ type RulesOptions struct {
 // each entry, sorted by name, and last the one that answers probes. There are
 // none if no policy needs them. It also gives the coverage of each policy. It is
 // an error if it cannot be told which kinds are served.
-func Rules(all []*v1.WorkloadPolicy, mapper KindMapper, options RulesOptions) ([]admissionregistrationv1.ValidatingWebhook, map[string]Coverage, error) {
+func Rules(all []*v1.WorkloadPolicy, mapper stored.KindMapper, options RulesOptions) ([]admissionregistrationv1.ValidatingWebhook, map[string]Coverage, error) {
 	entries := map[policies.Entry]*entryRules{}
 	coverages := make(map[string]Coverage, len(all))
-	mapper = askOnce(mapper)
+	mapper = stored.AskOnce(mapper)
 	for _, policy := range all {
 		collected := collect(policy, mapper, options)
 		if collected.err != nil {

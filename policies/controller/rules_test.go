@@ -101,10 +101,6 @@ func ignoring(spec *v1.WorkloadPolicySpec) { spec.FailurePolicy = v1.FailurePoli
 
 func upstream(spec *v1.WorkloadPolicySpec) { spec.UpstreamKinds = v1.UpstreamKindsJudge }
 
-func updating(spec *v1.WorkloadPolicySpec) {
-	spec.Match.Operations = []v1.PolicyOperation{v1.OperationUpdate}
-}
-
 func deleting(spec *v1.WorkloadPolicySpec) {
 	spec.Match.Operations = []v1.PolicyOperation{v1.OperationDelete}
 }

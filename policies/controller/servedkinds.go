@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies/stored"
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
@@ -30,7 +31,7 @@ const (
 	discoveryAge = 20 * time.Second
 	// versionAge is how old the answer may be of one version of a group: less than
 	// from one look at the policies to the next.
-	versionAge = servedRetry * 2 / 3
+	versionAge = stored.ServedRetry * 2 / 3
 )
 
 // ServedKinds knows the kinds that the API server serves, by their exact names,
@@ -54,7 +55,7 @@ type servedVersion struct {
 	asked time.Time
 }
 
-var _ KindMapper = (*ServedKinds)(nil)
+var _ stored.KindMapper = (*ServedKinds)(nil)
 
 // NewServedKinds gives the kinds of a manager's cluster.
 func NewServedKinds(mgr ctrl.Manager) (*ServedKinds, error) {
@@ -67,7 +68,7 @@ func NewServedKinds(mgr ctrl.Manager) (*ServedKinds, error) {
 	return &ServedKinds{mapper: mgr.GetRESTMapper(), discovery: asking}, nil
 }
 
-// RESTMapping is of KindMapper.
+// RESTMapping is of stored.KindMapper.
 func (s *ServedKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := s.mapper.RESTMapping(kind, versions...)
 	if err != nil {

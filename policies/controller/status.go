@@ -22,6 +22,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // loaderLag is how long the loader may take to compile a policy.
@@ -37,20 +38,20 @@ type status struct {
 	engine    *policies.Engine
 	coverages *coverages
 	inventory *Inventory
-	// audit is nil where nothing is audited; audited tells of its results.
-	audit   *Audit
-	audited chan event.GenericEvent
+	// audit is nil where nothing is audited.
+	audit Audit
 }
 
 func setupStatus(mgr ctrl.Manager, s *status, changed <-chan event.GenericEvent) error {
-	err := ctrl.NewControllerManagedBy(mgr).
+	watching := ctrl.NewControllerManagedBy(mgr).
 		Named("policy-status").
 		For(&v1.WorkloadPolicy{}).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
-		WatchesRawSource(source.Channel(s.inventory.changed, &handler.EnqueueRequestForObject{})).
-		WatchesRawSource(source.Channel(s.audited, &handler.EnqueueRequestForObject{})).
-		Complete(s)
-	if err != nil {
+		WatchesRawSource(source.Channel(s.inventory.changed, &handler.EnqueueRequestForObject{}))
+	if s.audit != nil {
+		watching = watching.WatchesRawSource(source.Channel(s.audit.Changed(), &handler.EnqueueRequestForObject{}))
+	}
+	if err := watching.Complete(s); err != nil {
 		return fmt.Errorf("failed to set up the status of policies: %w", err)
 	}
 	return nil
@@ -94,7 +95,7 @@ func (s *status) Reconcile(ctx context.Context, request reconcile.Request) (reco
 func (s *status) addAudit(policy, wanted *v1.WorkloadPolicy, state policies.PolicyState) {
 	if s.audit == nil {
 		wanted.Status.Audit = v1.PolicyAudit{}
-	} else if result, known := s.audit.resultOf(policy); known {
+	} else if result, known := s.audit.Result(policy); known {
 		wanted.Status.Audit = result
 	}
 	if s.audit == nil || state.Enforced == 0 {
@@ -109,12 +110,12 @@ func (s *status) addAudit(policy, wanted *v1.WorkloadPolicy, state policies.Poli
 func auditedCondition(policy *v1.WorkloadPolicy, audit *v1.PolicyAudit, state policies.PolicyState) metav1.Condition {
 	condition := metav1.Condition{Type: v1.WorkloadPolicyAuditedCondition, ObservedGeneration: policy.Generation}
 	switch {
-	case state.Spec != nil && !judgesStored(state.Spec):
+	case state.Spec != nil && !stored.JudgedBy(state.Spec):
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1.WorkloadPolicyNothingStoredReason
 		condition.Message = "The policy judges neither creations nor updates, so that there is nothing to say of stored objects."
 	case audit.ObservedGeneration == state.Enforced && incomplete(audit) != "":
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1.WorkloadPolicyAuditIncompleteReason
-		condition.Message = shorten(incomplete(audit), maxMessage)
+		condition.Message = stored.Shorten(incomplete(audit), maxMessage)
 	case audit.ObservedGeneration == state.Enforced:
 		condition.Status, condition.Reason = metav1.ConditionTrue, v1.WorkloadPolicyAuditedReason
 		condition.Message = "All stored objects that the policy is asked about are judged."
@@ -171,7 +172,7 @@ func inventorySyncedCondition(policy *v1.WorkloadPolicy, kind schema.GroupVersio
 	}
 	apiVersion, name := kind.ToAPIVersionAndKind()
 	condition.Status, condition.Reason = metav1.ConditionFalse, cmp.Or(state.reason, v1.WorkloadPolicyInventorySyncingReason)
-	condition.Message = shorten(fmt.Sprintf("The objects of kind %s (%s) are not there: %s. Requests are answered by the failure policy.",
+	condition.Message = stored.Shorten(fmt.Sprintf("The objects of kind %s (%s) are not there: %s. Requests are answered by the failure policy.",
 		name, apiVersion, cmp.Or(state.message, "they are being read")), maxMessage)
 	return condition
 }

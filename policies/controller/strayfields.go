@@ -1,13 +1,17 @@
 package controller
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/penstock-dev/penstock/policies/stored"
+)
 
 // strayFields counts the objects for which a policy names a field that cannot be
 // where the fault is.
 type strayFields struct {
 	objects int
 	// first is the first such violation, in the object's own paths.
-	first located
+	first stored.Violation
 }
 
 func (s *strayFields) add(o outcome) {
@@ -33,5 +37,5 @@ func (s *strayFields) text() string {
 		return ""
 	}
 	return fmt.Sprintf("for %d of these the rule names the field %s, and %s: let it name the field that is at fault, or none",
-		s.objects, s.first.field, s.first.Stray)
+		s.objects, s.first.Path, s.first.Stray)
 }

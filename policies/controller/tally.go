@@ -3,14 +3,15 @@ package controller
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // maxWarning bounds a warning: the API server cuts longer ones where there are
@@ -27,46 +28,22 @@ type outcome struct {
 	asked bool
 	// violations count, in the order of how much they do; errors are policies
 	// that could not be evaluated.
-	violations []located
+	violations []stored.Violation
 	errors     []policies.PolicyError
 	missing    []policies.NotEvaluated
 }
 
-// located is a violation with the path of its field in the stored object.
-type located struct {
-	policies.Violation
-	field string
-}
-
-// String is the violation in one line, with its field.
-func (l located) String() string {
-	text := l.Message
-	if l.Fix != "" {
-		text += ": " + l.Fix
-	}
-	if l.field == "" {
-		return text
-	}
-	return l.field + ": " + text
-}
-
-var severity = map[v1.PolicyAction]int{v1.ActionDeny: 0, v1.ActionWarn: 1, v1.ActionAudit: 2}
-
-func outcomeOf(judgements []judgement) outcome {
+func outcomeOf(judgements []stored.Judgement) outcome {
 	var o outcome
 	for _, j := range judgements {
 		o.asked = o.asked || len(j.Excepted) == 0 && len(j.Judged)+len(j.Errors)+len(j.NotEvaluated) > 0
 		for _, violation := range j.Violations {
-			one := located{Violation: violation}
-			if violation.Field != "" {
-				one.field = j.at(violation.Field)
-			}
-			o.violations = append(o.violations, one)
+			o.violations = append(o.violations, j.Locate(violation))
 		}
 		o.errors = append(o.errors, j.Errors...)
 		o.missing = append(o.missing, j.NotEvaluated...)
 	}
-	slices.SortStableFunc(o.violations, func(a, b located) int { return cmp.Compare(severity[a.Action], severity[b.Action]) })
+	slices.SortStableFunc(o.violations, func(a, b stored.Violation) int { return stored.CompareActions(a.Action, b.Action) })
 	return o
 }
 
@@ -81,7 +58,7 @@ func (o outcome) action() v1.PolicyAction {
 // stricter reports whether the object comes off worse than it did.
 func (o outcome) stricter(old outcome) bool {
 	action, was := o.action(), old.action()
-	return action != "" && (was == "" || severity[action] < severity[was])
+	return action != "" && (was == "" || stored.CompareActions(action, was) < 0)
 }
 
 // A tally is what a preview counts.
@@ -109,7 +86,7 @@ type tally struct {
 	// kept from being judged, in part at least; partly counts those that were
 	// judged as far as it goes.
 	missing, partly map[policies.Missing]int
-	unseen          []unseenKind
+	unseen          []stored.UnseenKind
 	// unread are kinds of the inventory that Penstock may not read.
 	unread []string
 	// named are some of those that come off worst, these first.
@@ -124,7 +101,7 @@ type named struct {
 	kind      schema.GroupKind
 	namespace string
 	name      string
-	violation located
+	violation stored.Violation
 }
 
 func newTally(edit bool) *tally {
@@ -170,12 +147,12 @@ func (t *tally) add(now, old outcome) bool {
 // that there is room for, or that come off worse than the last.
 func (t *tally) wants(action v1.PolicyAction) bool {
 	last := len(t.named) - 1
-	return last+1 < maxNamed || severity[action] < severity[t.named[last].violation.Action]
+	return last+1 < maxNamed || stored.CompareActions(action, t.named[last].violation.Action) < 0
 }
 
 // name adds an object that is wanted, behind those that come off as badly.
 func (t *tally) name(one named) {
-	at := slices.IndexFunc(t.named, func(other named) bool { return severity[one.violation.Action] < severity[other.violation.Action] })
+	at := slices.IndexFunc(t.named, func(other named) bool { return stored.CompareActions(one.violation.Action, other.violation.Action) < 0 })
 	if at < 0 {
 		at = len(t.named)
 	}
@@ -193,20 +170,12 @@ var consequences = []struct {
 	{v1.ActionAudit, "break this policy, which only records it"},
 }
 
-var missingTexts = map[policies.Missing]string{
-	policies.MissingUser:            "the rule reads who makes a request, which a stored object does not tell",
-	policies.MissingOptions:         "the rule reads the options of a request, which a stored object does not tell",
-	policies.MissingConditions:      "the matchConditions need what a stored object does not tell",
-	policies.MissingNamespaceLabels: "the labels of the namespace are not known",
-	policies.MissingInventory:       "the inventory that the rule reads is not synced yet",
-}
-
 // warnings are the lines to show to the author; none where there is nothing to
 // say.
 func (t *tally) warnings() []string {
 	var lines []string
 	for _, text := range slices.Concat(t.counts(), t.examples(), t.gaps()) {
-		lines = append(lines, shorten("preview: "+text, maxWarning))
+		lines = append(lines, stored.Shorten("preview: "+text, maxWarning))
 	}
 	return lines
 }
@@ -236,7 +205,7 @@ func (t *tally) counts() []string {
 func (t *tally) examples() []string {
 	var lines []string
 	for _, one := range t.named {
-		lines = append(lines, fmt.Sprintf("%s: %s", one.identity(), one.violation))
+		lines = append(lines, fmt.Sprintf("%s: %s", stored.Identity(one.kind, one.namespace, one.name), one.violation))
 	}
 	if text := t.stray.text(); text != "" {
 		lines = append(lines, text)
@@ -254,14 +223,14 @@ func (t *tally) gaps() []string {
 	if t.failed > 0 {
 		lines = append(lines, fmt.Sprintf("could not be evaluated for %d of %s: %s", t.failed, of, t.fault))
 	}
-	for _, missing := range sortedKeys(t.missing) {
-		lines = append(lines, fmt.Sprintf("%s for %d of %s: %s", t.notEvaluated(missing), t.missing[missing], of, cmp.Or(missingTexts[missing], string(missing))))
+	for _, missing := range slices.Sorted(maps.Keys(t.missing)) {
+		lines = append(lines, fmt.Sprintf("%s for %d of %s: %s", t.notEvaluated(missing), t.missing[missing], of, stored.MissingText(missing)))
 	}
 	if len(t.unread) > 0 {
 		lines = append(lines, fmt.Sprintf("the inventory has no %s, and the failurePolicy answers where the rule reads it: %s", strings.Join(t.unread, ", "), forbiddenInventory))
 	}
 	for _, one := range byReason(t.unseen) {
-		lines = append(lines, fmt.Sprintf("stored objects of %s are not looked at: %s", one.kind, one.reason))
+		lines = append(lines, fmt.Sprintf("stored objects of %s are not looked at: %s", one.Kind, one.Reason))
 	}
 	return lines
 }
@@ -274,15 +243,15 @@ func (t *tally) notEvaluated(missing policies.Missing) string {
 }
 
 // byReason puts kinds that are not looked at for the same reason together.
-func byReason(unseen []unseenKind) []unseenKind {
-	var found []unseenKind
+func byReason(unseen []stored.UnseenKind) []stored.UnseenKind {
+	var found []stored.UnseenKind
 	for _, one := range unseen {
-		at := slices.IndexFunc(found, func(other unseenKind) bool { return other.reason == one.reason })
+		at := slices.IndexFunc(found, func(other stored.UnseenKind) bool { return other.Reason == one.Reason })
 		if at < 0 {
 			found = append(found, one)
 			continue
 		}
-		found[at].kind += ", " + one.kind
+		found[at].Kind += ", " + one.Kind
 	}
 	return found
 }
@@ -331,33 +300,4 @@ func (t *tally) inForce() string {
 		return fmt.Sprint(t.before.refused)
 	}
 	return fmt.Sprintf("%d of %d", t.before.refused, t.before.judged)
-}
-
-func (n named) identity() string {
-	if n.namespace == "" {
-		return n.kind.Kind + " " + n.name
-	}
-	return n.kind.Kind + " " + n.namespace + "/" + n.name
-}
-
-func sortedKeys[K cmp.Ordered, V any](from map[K]V) []K {
-	keys := make([]K, 0, len(from))
-	for key := range from {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// shorten cuts a text between characters, and puts it on one line.
-func shorten(text string, limit int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= limit {
-		return text
-	}
-	limit -= len("…")
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…"
 }

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // does is the outcome of a policy with an action.
 func does(action v1.PolicyAction) outcome {
-	return outcome{asked: true, violations: []located{{Violation: policies.Violation{Message: "is wrong", Fix: "mend it", Action: action}, field: "spec.a"}}}
+	return outcome{asked: true, violations: []stored.Violation{{Violation: policies.Violation{Message: "is wrong", Fix: "mend it", Action: action}, Path: "spec.a"}}}
 }
 
 func TestTally(t *testing.T) {
@@ -103,7 +103,7 @@ func TestTally(t *testing.T) {
 		"some by name": {
 			pairs: [][2]outcome{{does(v1.ActionDeny), passes}, {does(v1.ActionDeny), passes}},
 			edits: func(t *tally) {
-				t.named = []named{{schema.GroupKind{Kind: "Pod"}, "team", "a", does(v1.ActionDeny).violations[0]}, {schema.GroupKind{Kind: "Node"}, "", "n", located{Violation: policies.Violation{Message: "bad"}}}}
+				t.named = []named{{schema.GroupKind{Kind: "Pod"}, "team", "a", does(v1.ActionDeny).violations[0]}, {schema.GroupKind{Kind: "Node"}, "", "n", stored.Violation{Violation: policies.Violation{Message: "bad"}}}}
 				t.unnamed = 1
 			},
 			want: []string{
@@ -129,7 +129,10 @@ func TestTally(t *testing.T) {
 				{outcome{asked: true, missing: []policies.NotEvaluated{{Missing: policies.MissingUser}}}, passes},
 			},
 			edits: func(t *tally) {
-				t.unseen = []unseenKind{{"*.apps", "only kinds that are named are looked at"}, {"Widget", "no"}, {"*.batch", "only kinds that are named are looked at"}}
+				t.unseen = []stored.UnseenKind{
+					{Kind: "*.apps", Reason: "only kinds that are named are looked at"}, {Kind: "Widget", Reason: "no"},
+					{Kind: "*.batch", Reason: "only kinds that are named are looked at"},
+				}
 			},
 			want: []string{
 				"preview: could not be evaluated for 1 of 2 stored objects: too slow",
@@ -190,17 +193,5 @@ func TestTallyNamesTheWorst(t *testing.T) {
 				t.Errorf("named %v, want %s", got, tc.want)
 			}
 		})
-	}
-}
-
-func TestShorten(t *testing.T) {
-	for limit := 4; limit < 12; limit++ {
-		short := shorten("a\n  "+strings.Repeat("ü", 20), limit)
-		if len(short) > limit || !utf8.ValidString(short) || !strings.HasSuffix(short, "…") || strings.Contains(short, "\n") {
-			t.Errorf("limit %d: got %q", limit, short)
-		}
-	}
-	if got := shorten("as it is", 8); got != "as it is" {
-		t.Errorf("got %q", got)
 	}
 }

@@ -24,6 +24,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 const (
@@ -37,9 +38,6 @@ const (
 	// probeRetry is how soon to probe again: an API server takes a change up
 	// within milliseconds as a rule.
 	probeRetry = 200 * time.Millisecond
-	// servedRetry is how soon to look for kinds that are not served, and whether
-	// those that were installed still are: that tells nobody here.
-	servedRetry = 15 * time.Second
 	// rulesPeriod is how often to look without a reason.
 	rulesPeriod = 5 * time.Minute
 )
@@ -55,7 +53,7 @@ const (
 // the leader does.
 type configurer struct {
 	client    client.Client
-	mapper    KindMapper
+	mapper    stored.KindMapper
 	options   RulesOptions
 	coverages *coverages
 	// changed tells that the status of policies may have to follow.
@@ -98,7 +96,7 @@ func (c *configurer) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	case !confirmed:
 		return reconcile.Result{RequeueAfter: probeRetry}, nil
 	case slices.ContainsFunc(slices.Collect(maps.Values(coverages)), func(one Coverage) bool { return one.Awaited || one.Installed || len(one.Absent) > 0 }):
-		return reconcile.Result{RequeueAfter: servedRetry}, nil
+		return reconcile.Result{RequeueAfter: stored.ServedRetry}, nil
 	default:
 		return reconcile.Result{RequeueAfter: rulesPeriod}, nil
 	}

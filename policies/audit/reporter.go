@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"context"
@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // +kubebuilder:rbac:groups=openreports.io,resources=clusterreports;reports,verbs=get;list;create;update;delete
@@ -27,19 +29,19 @@ import (
 // exception, or that a policy could not be evaluated for; in the first of
 // reportAPIs that the API server serves, and nowhere if it serves none.
 type reporter struct {
-	audit     *Audit
+	auditor   *Auditor
 	client    dynamic.Interface
 	metadata  metadata.Interface
 	discovery discovery.DiscoveryInterface
 	// queue holds objects whose report may have to change.
-	queue workqueue.TypedRateLimitingInterface[auditKey]
+	queue workqueue.TypedRateLimitingInterface[objectKey]
 	// look tells to look again which APIs are served.
 	look chan struct{}
 
 	mu  sync.Mutex
 	api *reportAPI
 	// written are the reports that there are.
-	written map[auditKey]writtenReport
+	written map[objectKey]writtenReport
 	// tidied tells that reports left over from before are gone.
 	tidied bool
 }
@@ -50,7 +52,7 @@ type writtenReport struct {
 	digest          string
 }
 
-func newReporter(config *rest.Config, client dynamic.Interface, audit *Audit) (*reporter, error) {
+func newReporter(config *rest.Config, client dynamic.Interface, auditor *Auditor) (*reporter, error) {
 	meta, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client of the reports: %w", err)
@@ -59,10 +61,10 @@ func newReporter(config *rest.Config, client dynamic.Interface, audit *Audit) (*
 	if err != nil {
 		return nil, fmt.Errorf("failed to make the client of the reports: %w", err)
 	}
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[auditKey](auditRetry, time.Minute)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[objectKey](retryDelay, time.Minute)
 	return &reporter{
-		audit: audit, client: client, metadata: meta, discovery: served, look: make(chan struct{}, 1),
-		queue: workqueue.NewTypedRateLimitingQueue(limiter), written: map[auditKey]writtenReport{},
+		auditor: auditor, client: client, metadata: meta, discovery: served, look: make(chan struct{}, 1),
+		queue: workqueue.NewTypedRateLimitingQueue(limiter), written: map[objectKey]writtenReport{},
 	}, nil
 }
 
@@ -87,7 +89,7 @@ func (r *reporter) run(ctx context.Context) {
 			ctrl.LoggerFrom(ctx).Info("Reports are not written", "fault", err.Error())
 		}
 		r.tidy(ctx)
-		pause(ctx, r.look, servedRetry)
+		pause(ctx, r.look, stored.ServedRetry)
 	}
 }
 
@@ -95,7 +97,7 @@ func (r *reporter) run(ctx context.Context) {
 func (r *reporter) refresh() { signal(r.look) }
 
 // forget drops a report that goes with its object.
-func (r *reporter) forget(key auditKey) {
+func (r *reporter) forget(key objectKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.written, key)
@@ -123,7 +125,7 @@ func (r *reporter) discover(ctx context.Context) error {
 	if found == known {
 		return nil
 	}
-	written := map[auditKey]writtenReport{}
+	written := map[objectKey]writtenReport{}
 	if found != nil {
 		for _, kind := range []reportKind{found.namespaced, found.cluster} {
 			err := r.ours(ctx, found, kind, func(report *metav1.PartialObjectMetadata) {
@@ -147,9 +149,9 @@ func (r *reporter) discover(ctx context.Context) error {
 	if found != nil {
 		ctrl.LoggerFrom(ctx).Info("Reports are written", "api", found.version.String())
 	}
-	r.audit.mu.Lock()
-	defer r.audit.mu.Unlock()
-	for key := range r.audit.results.found {
+	r.auditor.mu.Lock()
+	defer r.auditor.mu.Unlock()
+	for key := range r.auditor.results.found {
 		r.queue.Add(key)
 	}
 	return nil
@@ -175,7 +177,7 @@ func (r *reporter) serves(api *reportAPI) (bool, error) {
 
 // ours lists the metadata of the reports that are Penstock's.
 func (r *reporter) ours(ctx context.Context, api *reportAPI, kind reportKind, each func(*metav1.PartialObjectMetadata)) error {
-	options := metav1.ListOptions{LabelSelector: managedByLabel + "=" + reportSource, Limit: auditPage}
+	options := metav1.ListOptions{LabelSelector: managedByLabel + "=" + reportSource, Limit: pageSize}
 	for {
 		list, err := r.metadata.Resource(api.version.WithResource(kind.resource)).List(ctx, options)
 		if err != nil {
@@ -218,7 +220,7 @@ func (r *reporter) tidy(ctx context.Context) {
 	if idle {
 		return
 	}
-	if !r.audit.allSettled() {
+	if !r.auditor.allSettled() {
 		signalLater(ctx, r.look)
 		return
 	}
@@ -239,10 +241,10 @@ func signalLater(ctx context.Context, to chan struct{}) {
 }
 
 // follow makes the report on an object what it should be.
-func (r *reporter) follow(ctx context.Context, key auditKey) {
-	r.audit.mu.Lock()
-	object := r.audit.results.found[key]
-	r.audit.mu.Unlock()
+func (r *reporter) follow(ctx context.Context, key objectKey) {
+	r.auditor.mu.Lock()
+	object := r.auditor.results.found[key]
+	r.auditor.mu.Unlock()
 	r.mu.Lock()
 	api := r.api
 	known, has := r.written[key]
@@ -253,7 +255,7 @@ func (r *reporter) follow(ctx context.Context, key auditKey) {
 	var err error
 	switch {
 	case object != nil:
-		report := api.reportOn(object, r.audit.stored.Clock())
+		report := api.reportOn(object, r.auditor.stored.Clock())
 		digest := report.GetAnnotations()[reportDigest]
 		if has && known.digest == digest {
 			break
@@ -281,7 +283,7 @@ func (r *reporter) follow(ctx context.Context, key auditKey) {
 }
 
 // note keeps what is written, unless the API is another by now.
-func (r *reporter) note(key auditKey, api *reportAPI, report *writtenReport) {
+func (r *reporter) note(key objectKey, api *reportAPI, report *writtenReport) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

@@ -22,7 +22,7 @@ func storedPod(t *testing.T, mod func(*v1.WorkloadPolicySpec), pod string) outco
 	if err := engine.Set(policy); err != nil {
 		t.Fatal(err)
 	}
-	return outcomeOf(storedHere().judge(t.Context(), engine.Snapshot(), nil, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, objectOf(t, pod)))
+	return outcomeOf(judgeHere().Judge(t.Context(), engine.Snapshot(), nil, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, objectOf(t, pod)))
 }
 
 // A condition that fails is not one that cannot be known: the API server refuses

@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -6,11 +6,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // publish hands results that changed to the status of their policies, of those
 // whose objects have all been judged.
-func (a *Audit) publish() {
+func (a *Auditor) publish() {
 	a.mu.Lock()
 	var changed []string
 	for name, policy := range a.policies {
@@ -19,7 +20,7 @@ func (a *Audit) publish() {
 		}
 		policy.dirty = false
 		var next v1.PolicyAudit
-		if policy.spec != nil && judgesStored(policy.spec) {
+		if policy.spec != nil && stored.JudgedBy(policy.spec) {
 			next = a.results.status(name, policy.generation, append(a.unread(policy), policy.unseen...))
 		}
 		if policy.published == nil || !equality.Semantic.DeepEqual(*policy.published, next) {
@@ -45,16 +46,16 @@ func (a *Audit) publish() {
 
 // settled reports whether a policy has judged all that there is. Its caller holds
 // mu.
-func (a *Audit) settled(name string, policy *auditedPolicy) bool {
+func (a *Auditor) settled(name string, policy *auditedPolicy) bool {
 	if policy.pending {
 		return false
 	}
 	for _, kind := range policy.kinds {
-		w := a.watches[kind.kind]
+		w := a.watches[kind.GroupVersionKind]
 		if w == nil || !w.settled() {
 			return false
 		}
-		if scan := a.scans[kind.kind]; scan != nil && scan.has(name) {
+		if scan := a.scans[kind.GroupVersionKind]; scan != nil && scan.has(name) {
 			return false
 		}
 		if a.scanning != nil && a.scanning.kind == kind && a.scanning.has(name) {
@@ -65,7 +66,7 @@ func (a *Audit) settled(name string, policy *auditedPolicy) bool {
 }
 
 // allSettled reports whether all policies have judged all that there is.
-func (a *Audit) allSettled() bool {
+func (a *Auditor) allSettled() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name, policy := range a.policies {
@@ -82,19 +83,19 @@ func (a *Audit) allSettled() bool {
 }
 
 // unread are the kinds of a policy that cannot be read. Its caller holds mu.
-func (a *Audit) unread(policy *auditedPolicy) []unseenKind {
-	var found []unseenKind
+func (a *Auditor) unread(policy *auditedPolicy) []stored.UnseenKind {
+	var found []stored.UnseenKind
 	for _, kind := range policy.kinds {
-		if w := a.watches[kind.kind]; w != nil && w.fault != "" {
-			found = append(found, unseenKind{kind.kind.GroupKind().String(), w.fault})
+		if w := a.watches[kind.GroupVersionKind]; w != nil && w.fault != "" {
+			found = append(found, stored.UnseenKind{Kind: kind.GroupVersionKind.GroupKind().String(), Reason: w.fault})
 		}
 	}
 	return found
 }
 
-// resultOf gives what to write into the status of a policy, and whether anything
+// Result gives what to write into the status of a policy, and whether anything
 // is known of it yet.
-func (a *Audit) resultOf(policy *v1.WorkloadPolicy) (v1.PolicyAudit, bool) {
+func (a *Auditor) Result(policy *v1.WorkloadPolicy) (v1.PolicyAudit, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	known := a.policies[policy.Name]

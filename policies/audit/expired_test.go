@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"context"
@@ -38,9 +38,7 @@ func TestWatchThatExpired(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, w := auditHere(t)
-			policy := matching("a", on("", "Pod"))
-			policy.Spec.Rego = always
-			if err := a.engine.Set(policy); err != nil {
+			if err := a.engine.Set(onPods()); err != nil {
 				t.Fatal(err)
 			}
 			var lists, watches atomic.Int32

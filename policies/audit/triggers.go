@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // watchNamespaces has objects judged again when labels of their namespace change.
-func (a *Audit) watchNamespaces(ctx context.Context) error {
+func (a *Auditor) watchNamespaces(ctx context.Context) error {
 	informer, err := a.cache.GetInformer(ctx, &corev1.Namespace{})
 	if err != nil {
 		return fmt.Errorf("failed to watch namespaces: %w", err)
@@ -31,7 +31,7 @@ func (a *Audit) watchNamespaces(ctx context.Context) error {
 
 // relabelled has the objects of a namespace judged again by policies whose
 // verdict depends on its labels.
-func (a *Audit) relabelled(namespace string) {
+func (a *Auditor) relabelled(namespace string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name, policy := range a.policies {
@@ -39,7 +39,7 @@ func (a *Audit) relabelled(namespace string) {
 			continue
 		}
 		for _, kind := range policy.kinds {
-			if kind.namespaced && a.watches[kind.kind] != nil {
+			if kind.Namespaced && a.watches[kind.GroupVersionKind] != nil {
 				a.want(kind).add(name, namespace)
 			}
 		}
@@ -49,7 +49,7 @@ func (a *Audit) relabelled(namespace string) {
 // followInventory has objects judged again by policies that read an inventory that
 // changed. An inventory that goes on changing must not keep the audit busy, so
 // what it costs is a small share of the time.
-func (a *Audit) followInventory(now time.Time) {
+func (a *Auditor) followInventory(now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now.Before(a.inventoryAt) || a.scanning != nil || len(a.scans) > 0 {
@@ -67,7 +67,7 @@ func (a *Audit) followInventory(now time.Time) {
 			changed = changed || a.versions[kind] != versions[kind]
 		}
 		for _, kind := range policy.kinds {
-			if changed && a.watches[kind.kind] != nil {
+			if changed && a.watches[kind.GroupVersionKind] != nil {
 				scan := a.want(kind)
 				scan.all[name], scan.inventory = true, true
 			}
@@ -78,7 +78,7 @@ func (a *Audit) followInventory(now time.Time) {
 
 // readInventory notes which inventory a policy begins to judge with. Its caller
 // holds mu.
-func (a *Audit) readInventory(policy *auditedPolicy) {
+func (a *Auditor) readInventory(policy *auditedPolicy) {
 	if policy.spec == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"maps"
@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // A standing is how an object stands with a policy: Deny, Warn or Audit if it
@@ -51,7 +52,7 @@ type policyResult struct {
 	policy   string
 	standing standing
 	// violations are what is wrong, of objects that are excepted too.
-	violations []located
+	violations []stored.Violation
 	// fault says why the policy could not be evaluated.
 	fault string
 	// until is when the exception ends that reason was given for; due, when to
@@ -63,8 +64,8 @@ type policyResult struct {
 
 // Bounds on what is kept of an object that breaks a policy.
 const (
-	maxAuditViolations = 20
-	maxAuditMessage    = 1024
+	maxViolations = 20
+	maxMessage    = 1024
 )
 
 // retryAfter is when to evaluate a policy again that could not be for want of
@@ -72,7 +73,7 @@ const (
 const retryAfter = time.Minute
 
 // resultsOf sorts judgements of one object by policy.
-func resultsOf(judgements []judgement, now time.Time) []policyResult {
+func resultsOf(judgements []stored.Judgement, now time.Time) []policyResult {
 	found := map[string]*policyResult{}
 	note := func(policy string, s standing) *policyResult {
 		one := found[policy]
@@ -104,7 +105,7 @@ func resultsOf(judgements []judgement, now time.Time) []policyResult {
 		}
 		for _, failure := range j.Errors {
 			one := note(failure.Policy, standingFailed)
-			one.fault = shorten(failure.Message, maxAuditMessage)
+			one.fault = stored.Shorten(failure.Message, maxMessage)
 			switch failure.Reason {
 			case policies.ReasonDeadline, policies.ReasonBusy, policies.ReasonNamespace:
 				one.due = now.Add(retryAfter)
@@ -119,15 +120,13 @@ func resultsOf(judgements []judgement, now time.Time) []policyResult {
 }
 
 // keep keeps a violation, cut to what a report may hold of it.
-func (r *policyResult) keep(of judgement, violation policies.Violation) {
-	if len(r.violations) >= maxAuditViolations {
+func (r *policyResult) keep(of stored.Judgement, violation policies.Violation) {
+	if len(r.violations) >= maxViolations {
 		return
 	}
-	one := located{Violation: violation}
-	if violation.Field != "" {
-		one.field = shorten(of.at(violation.Field), maxAuditMessage)
-	}
-	one.Message, one.Fix = shorten(one.Message, maxAuditMessage), shorten(one.Fix, maxAuditMessage)
+	one := of.Locate(violation)
+	one.Path = stored.Shorten(one.Path, maxMessage)
+	one.Message, one.Fix = stored.Shorten(one.Message, maxMessage), stored.Shorten(one.Fix, maxMessage)
 	r.violations = append(r.violations, one)
 }
 

@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"reflect"
@@ -15,13 +15,14 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 // brokenObject is an object of which there is something of every sort to say.
 func brokenObject(namespace string) *auditedObject {
-	found := func(action v1.PolicyAction) []located {
-		return []located{{Violation: policies.Violation{Message: "is wrong", Fix: "mend it", Action: action}, field: "spec.a"}}
+	found := func(action v1.PolicyAction) []stored.Violation {
+		return []stored.Violation{{Violation: policies.Violation{Message: "is wrong", Fix: "mend it", Action: action}, Path: "spec.a"}}
 	}
 	return &auditedObject{
 		kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, namespace: namespace, name: "d", uid: "0f0e-1",
@@ -84,8 +85,8 @@ func TestReportsAreBounded(t *testing.T) {
 	object.results = nil
 	for _, policy := range []string{"a", "b", "c", "d", "e", "f"} {
 		one := policyResult{policy: policy, standing: standing(v1.ActionDeny)}
-		for range 3 * maxAuditViolations {
-			one.keep(judgement{at: func(path string) string { return path }}, policies.Violation{Message: "no", Action: v1.ActionDeny})
+		for range 3 * maxViolations {
+			one.keep(stored.Judgement{At: func(path string) string { return path }}, policies.Violation{Message: "no", Action: v1.ActionDeny})
 		}
 		object.results = append(object.results, one)
 	}

@@ -1,8 +1,9 @@
-package controller
+package audit
 
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,18 +12,19 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // Bounds on the status of a policy, as its API has them.
 const (
-	maxAuditSamples       = 10
-	maxAuditSampleText    = 256
-	maxAuditStatusMessage = 1024
-	maxAuditUnseen        = 64
+	maxSamples       = 10
+	maxSampleText    = 256
+	maxStatusMessage = 1024
+	maxUnseen        = 64
 )
 
 // status puts together what a policy says of all objects.
-func (r *auditResults) status(policy string, generation int64, unseen []unseenKind) v1.PolicyAudit {
+func (r *results) status(policy string, generation int64, unseen []stored.UnseenKind) v1.PolicyAudit {
 	counts := map[standing]int32{}
 	missing := map[policies.Missing]int{}
 	for _, signature := range r.signatures {
@@ -52,10 +54,10 @@ func (r *auditResults) status(policy string, generation int64, unseen []unseenKi
 	}
 	var faults []string
 	status.Samples, faults = r.samples(policy)
-	for _, one := range sortedKeys(missing) {
-		faults = append(faults, fmt.Sprintf("not evaluated for %d: %s", missing[one], cmp.Or(missingTexts[one], string(one))))
+	for _, one := range slices.Sorted(maps.Keys(missing)) {
+		faults = append(faults, fmt.Sprintf("not evaluated for %d: %s", missing[one], stored.MissingText(one)))
 	}
-	status.Message = shorten(strings.Join(faults, "; "), maxAuditStatusMessage)
+	status.Message = stored.Shorten(strings.Join(faults, "; "), maxStatusMessage)
 	return status
 }
 
@@ -78,7 +80,7 @@ func summaryOf(total, unjudged int32, unseen bool) string {
 // samples are some of the objects that break a policy, the same whatever order
 // they were judged in, and why it could not be evaluated for the first that it
 // could not be.
-func (r *auditResults) samples(policy string) ([]v1.PolicyAuditSample, []string) {
+func (r *results) samples(policy string) ([]v1.PolicyAuditSample, []string) {
 	var broken, failed []*auditedObject
 	order := func(a, b *auditedObject) int {
 		return cmp.Or(
@@ -99,7 +101,7 @@ func (r *auditResults) samples(policy string) ([]v1.PolicyAuditSample, []string)
 		switch one := object.of(policy); {
 		case one == nil:
 		case one.standing.violates():
-			broken = add(broken, object, maxAuditSamples)
+			broken = add(broken, object, maxSamples)
 		case one.standing == standingFailed:
 			failed = add(failed, object, 1)
 		}
@@ -110,7 +112,7 @@ func (r *auditResults) samples(policy string) ([]v1.PolicyAuditSample, []string)
 		worst := one.worst()
 		samples = append(samples, v1.PolicyAuditSample{
 			Action: v1.PolicyAction(one.standing), Kind: object.kind.GroupKind().String(), Namespace: object.namespace, Name: object.name,
-			Field: shorten(worst.field, maxAuditSampleText), Message: cmp.Or(shorten(worst.Message, maxAuditSampleText), "breaks the policy"),
+			Field: stored.Shorten(worst.Path, maxSampleText), Message: cmp.Or(stored.Shorten(worst.Message, maxSampleText), "breaks the policy"),
 		})
 	}
 	var faults []string
@@ -121,42 +123,42 @@ func (r *auditResults) samples(policy string) ([]v1.PolicyAuditSample, []string)
 }
 
 // worst is the violation that the standing comes from.
-func (r *policyResult) worst() located {
-	return slices.MinFunc(r.violations, func(a, b located) int { return cmp.Compare(severity[a.Action], severity[b.Action]) })
+func (r *policyResult) worst() stored.Violation {
+	return slices.MinFunc(r.violations, func(a, b stored.Violation) int { return stored.CompareActions(a.Action, b.Action) })
 }
 
 func (o *auditedObject) identity() string {
-	return named{kind: o.kind.GroupKind(), namespace: o.namespace, name: o.name}.identity()
+	return stored.Identity(o.kind.GroupKind(), o.namespace, o.name)
 }
 
-func exclusionsOf(unseen []unseenKind) []v1.PolicyExclusion {
+func exclusionsOf(unseen []stored.UnseenKind) []v1.PolicyExclusion {
 	found := make([]v1.PolicyExclusion, 0, len(unseen))
 	for _, one := range unseen {
-		found = append(found, v1.PolicyExclusion{Subject: shorten(one.kind, 253), Reason: shorten(one.reason, maxAuditStatusMessage)})
+		found = append(found, v1.PolicyExclusion{Subject: stored.Shorten(one.Kind, 253), Reason: stored.Shorten(one.Reason, maxStatusMessage)})
 	}
 	slices.SortFunc(found, func(a, b v1.PolicyExclusion) int { return cmp.Compare(a.Subject, b.Subject) })
 	found = slices.Compact(found)
 	if len(found) == 0 {
 		return nil
 	}
-	return found[:min(len(found), maxAuditUnseen)]
+	return found[:min(len(found), maxUnseen)]
 }
 
 var (
-	auditViolations = prometheus.NewDesc("penstock_policy_audit_violations",
+	violationsDesc = prometheus.NewDesc("penstock_policy_audit_violations",
 		"Stored objects that break a policy, by what would become of them if they were written now.", []string{"policy", "action"}, nil)
-	auditObjects = prometheus.NewDesc("penstock_policy_audit_objects",
+	objectsDesc = prometheus.NewDesc("penstock_policy_audit_objects",
 		"Stored objects that a policy is asked about, by what came of it.", []string{"policy", "outcome"}, nil)
 )
 
 // Describe is of prometheus.Collector.
-func (*Audit) Describe(descriptions chan<- *prometheus.Desc) {
-	descriptions <- auditViolations
-	descriptions <- auditObjects
+func (*Auditor) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- violationsDesc
+	descriptions <- objectsDesc
 }
 
 // Collect is of prometheus.Collector: what the status of the policies says.
-func (a *Audit) Collect(collected chan<- prometheus.Metric) {
+func (a *Auditor) Collect(collected chan<- prometheus.Metric) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for name, policy := range a.policies {
@@ -167,12 +169,12 @@ func (a *Audit) Collect(collected chan<- prometheus.Metric) {
 		gauge := func(desc *prometheus.Desc, count *int32, label string) {
 			collected <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(ptr.Deref(count, 0)), name, label)
 		}
-		gauge(auditViolations, result.Violations.Deny, string(v1.ActionDeny))
-		gauge(auditViolations, result.Violations.Warn, string(v1.ActionWarn))
-		gauge(auditViolations, result.Violations.Audit, string(v1.ActionAudit))
-		gauge(auditObjects, result.Judged, "Judged")
-		gauge(auditObjects, result.Excepted, "Excepted")
-		gauge(auditObjects, result.Errors, "Failed")
-		gauge(auditObjects, result.NotEvaluated, "NotEvaluated")
+		gauge(violationsDesc, result.Violations.Deny, string(v1.ActionDeny))
+		gauge(violationsDesc, result.Violations.Warn, string(v1.ActionWarn))
+		gauge(violationsDesc, result.Violations.Audit, string(v1.ActionAudit))
+		gauge(objectsDesc, result.Judged, "Judged")
+		gauge(objectsDesc, result.Excepted, "Excepted")
+		gauge(objectsDesc, result.Errors, "Failed")
+		gauge(objectsDesc, result.NotEvaluated, "NotEvaluated")
 	}
 }

@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"context"
@@ -18,11 +18,12 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 const (
-	// auditQPS bounds the requests of the audit to the API server, watches aside.
-	auditQPS = 50
+	// requestQPS bounds the requests of the audit to the API server, watches aside.
+	requestQPS = 50
 	// followDelay is how long to wait for more policies to change: they are
 	// applied in numbers.
 	followDelay = 300 * time.Millisecond
@@ -35,48 +36,53 @@ const (
 	inventoryShare = 10
 )
 
-// UserAgentAudit is what the audit calls itself to the API server.
-const UserAgentAudit = "penstock-audit"
+// userAgent is what the audit calls itself to the API server.
+const userAgent = "penstock-audit"
 
-// AuditOptions say what an audit works with.
-type AuditOptions struct {
-	Stored *Stored
+// wildcard stands for every group, kind or subresource.
+const wildcard = "*"
+
+// Options say what an audit works with.
+type Options struct {
+	// Engine has the policies in force and the inventory that they read.
+	Engine *policies.Engine
+	Mapper stored.KindMapper
+	Judge  *stored.Judge
 	// NoReports keeps reports from being written.
 	NoReports bool
 }
 
-// An Audit judges stored objects: each when it changes, all of its kinds when a
+// An Auditor judges stored objects: each when it changes, all of its kinds when a
 // policy changes, those of a namespace when its labels change, those that an
 // exception let pass when it ends, and all that a policy judges when the
 // inventory that it reads changes. Objects are watched and not kept; nothing is
 // listed on a timer. Only the leader audits.
-type Audit struct {
+type Auditor struct {
 	engine *policies.Engine
-	mapper KindMapper
+	mapper stored.KindMapper
 	client dynamic.Interface
 	cache  cache.Cache
-	stored *Stored
-	// loaded tells that the policies are known.
-	loaded func() bool
+	stored *stored.Judge
 	// changed tells that the status of policies has to follow.
 	changed chan event.GenericEvent
 	// reports is nil where none are written.
 	reports *reporter
 	pace    pace
-	// woken tells that policies changed, work that there is something to judge.
+	// woken tells that policies changed, and the first time that they are known; work,
+	// that there is something to judge.
 	woken, work chan struct{}
 
 	mu       sync.Mutex
-	results  *auditResults
+	results  *results
 	policies map[string]*auditedPolicy
-	watches  map[schema.GroupVersionKind]*auditWatch
-	scans    map[schema.GroupVersionKind]*auditScan
+	watches  map[schema.GroupVersionKind]*kindWatch
+	scans    map[schema.GroupVersionKind]*kindScan
 	// followed tells that the policies have been looked at.
 	followed bool
 	// scanning is the scan under way; fresh are the objects that changed
 	// meanwhile, which the scan would read as they were.
-	scanning *auditScan
-	fresh    map[auditKey]bool
+	scanning *kindScan
+	fresh    map[objectKey]bool
 	// versions are those of the inventory that was judged with; inventoryAt is
 	// when to judge with another next.
 	versions    map[schema.GroupVersionKind]uint64
@@ -90,8 +96,8 @@ type auditedPolicy struct {
 	spec       *v1.WorkloadPolicySpec
 	generation int64
 	// kinds are judged, unseen are not; pending tells that they are not known yet.
-	kinds   []storedKind
-	unseen  []unseenKind
+	kinds   []stored.Kind
+	unseen  []stored.UnseenKind
 	pending bool
 	// namespaceLabels tells that what it says may depend on them.
 	namespaceLabels bool
@@ -100,51 +106,49 @@ type auditedPolicy struct {
 	published *v1.PolicyAudit
 }
 
-// SetupAudit adds an audit to a manager. It is told of the policies by a loader,
-// by which their status learns of the results.
-func SetupAudit(mgr ctrl.Manager, loader *Loader, options AuditOptions) error {
+// Setup adds an auditor to a manager. It begins once it is woken.
+func Setup(mgr ctrl.Manager, options Options) (*Auditor, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
-	config.UserAgent, config.QPS, config.Burst = UserAgentAudit, auditQPS, auditQPS
+	config.UserAgent, config.QPS, config.Burst = userAgent, requestQPS, requestQPS
 	config.RateLimiter = nil
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("failed to make the client of the audit: %w", err)
+		return nil, fmt.Errorf("failed to make the client of the audit: %w", err)
 	}
-	audit := newAudit(loader.engine, loader.kinds, client, options.Stored)
-	audit.cache, audit.changed, audit.loaded = mgr.GetCache(), loader.status.audited, loader.Loaded
+	auditor := newAuditor(options.Engine, options.Mapper, client, options.Judge)
+	auditor.cache = mgr.GetCache()
 	if !options.NoReports {
-		if audit.reports, err = newReporter(config, client, audit); err != nil {
-			return err
+		if auditor.reports, err = newReporter(config, client, auditor); err != nil {
+			return nil, err
 		}
 	}
-	if err := mgr.Add(audit); err != nil {
-		return fmt.Errorf("failed to add the audit: %w", err)
+	if err := mgr.Add(auditor); err != nil {
+		return nil, fmt.Errorf("failed to add the audit: %w", err)
 	}
-	metrics.Registry.MustRegister(audit)
-	loader.audit, loader.status.audit = audit, audit
-	return nil
+	metrics.Registry.MustRegister(auditor)
+	return auditor, nil
 }
 
-func newAudit(engine *policies.Engine, mapper KindMapper, client dynamic.Interface, stored *Stored) *Audit {
-	return &Audit{
-		engine: engine, mapper: mapper, client: client, stored: stored,
-		woken: make(chan struct{}, 1), work: make(chan struct{}, 1),
-		results: newAuditResults(), policies: map[string]*auditedPolicy{},
-		watches: map[schema.GroupVersionKind]*auditWatch{}, scans: map[schema.GroupVersionKind]*auditScan{},
+func newAuditor(engine *policies.Engine, mapper stored.KindMapper, client dynamic.Interface, judge *stored.Judge) *Auditor {
+	return &Auditor{
+		engine: engine, mapper: mapper, client: client, stored: judge,
+		changed: make(chan event.GenericEvent, 1024), woken: make(chan struct{}, 1), work: make(chan struct{}, 1),
+		results: newResults(), policies: map[string]*auditedPolicy{},
+		watches: map[schema.GroupVersionKind]*kindWatch{}, scans: map[schema.GroupVersionKind]*kindScan{},
 		versions: map[schema.GroupVersionKind]uint64{},
 	}
 }
 
 // NeedLeaderElection is true: one replica speaks for all.
-func (*Audit) NeedLeaderElection() bool { return true }
+func (*Auditor) NeedLeaderElection() bool { return true }
 
 // Start audits until the process ends.
-func (a *Audit) Start(ctx context.Context) error {
+func (a *Auditor) Start(ctx context.Context) error {
 	// Whoever knows of no policies yet would take all reports for left over.
-	for !a.loaded() {
-		if pause(ctx, nil, followDelay); ctx.Err() != nil {
-			return nil
-		}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-a.woken:
 	}
 	if err := a.watchNamespaces(ctx); err != nil {
 		return err
@@ -153,7 +157,7 @@ func (a *Audit) Start(ctx context.Context) error {
 	if a.reports != nil {
 		go a.reports.run(ctx)
 	}
-	publish, inventory, served := time.NewTicker(publishPeriod), time.NewTicker(inventoryPeriod), time.NewTicker(servedRetry)
+	publish, inventory, served := time.NewTicker(publishPeriod), time.NewTicker(inventoryPeriod), time.NewTicker(stored.ServedRetry)
 	defer publish.Stop()
 	defer inventory.Stop()
 	defer served.Stop()
@@ -176,8 +180,12 @@ func (a *Audit) Start(ctx context.Context) error {
 	}
 }
 
-// wake tells that the policies in force changed.
-func (a *Audit) wake() { signal(a.woken) }
+// Wake tells that the policies in force changed; the first time, that all of them are
+// loaded.
+func (a *Auditor) Wake() { signal(a.woken) }
+
+// Changed gives the policies whose results changed.
+func (a *Auditor) Changed() <-chan event.GenericEvent { return a.changed }
 
 func signal(to chan struct{}) {
 	select {
@@ -188,19 +196,19 @@ func signal(to chan struct{}) {
 
 // follow makes watches and scans of what changed in the policies in force, and in
 // the kinds that are served.
-func (a *Audit) follow(ctx context.Context) {
-	states, mapper := a.engine.Snapshot().Policies(), askOnce(a.mapper)
+func (a *Auditor) follow(ctx context.Context) {
+	states, mapper := a.engine.Snapshot().Policies(), stored.AskOnce(a.mapper)
 	next := make(map[string]*auditedPolicy, len(states))
 	for _, state := range states {
 		one := &auditedPolicy{
 			uid: state.UID, digest: state.Digest, spec: state.Spec, generation: state.Enforced, namespaceLabels: state.NamespaceLabels, dirty: true,
 		}
 		next[state.Name] = one
-		if state.Spec == nil || !judgesStored(state.Spec) {
+		if state.Spec == nil || !stored.JudgedBy(state.Spec) {
 			continue
 		}
 		var err error
-		if one.kinds, one.unseen, err = storedKinds(state.Spec, mapper); err != nil {
+		if one.kinds, one.unseen, err = stored.Kinds(state.Spec, mapper); err != nil {
 			ctrl.LoggerFrom(ctx).Info("Kinds of a policy are not known yet", "WorkloadPolicy", state.Name, "fault", err.Error())
 			one.pending = true
 		}
@@ -224,47 +232,47 @@ func (a *Audit) follow(ctx context.Context) {
 }
 
 // adopt takes up what changed of a policy. Its caller holds mu.
-func (a *Audit) adopt(name string, old, next *auditedPolicy) {
+func (a *Auditor) adopt(name string, old, next *auditedPolicy) {
 	judged := next.kinds
 	if old != nil {
-		a.forget(name, slices.DeleteFunc(slices.Clone(old.kinds), func(kind storedKind) bool { return slices.Contains(next.kinds, kind) }))
+		a.forget(name, slices.DeleteFunc(slices.Clone(old.kinds), func(kind stored.Kind) bool { return slices.Contains(next.kinds, kind) }))
 		if old.uid == next.uid {
 			next.published = old.published
 			next.dirty = old.dirty || old.generation != next.generation || old.digest != next.digest || !slices.Equal(old.unseen, next.unseen) || !slices.Equal(old.kinds, next.kinds)
-			if old.digest == next.digest || (old.spec != nil && next.spec != nil && !judgesOtherwise(old.spec, next.spec)) {
-				judged = slices.DeleteFunc(slices.Clone(next.kinds), func(kind storedKind) bool { return slices.Contains(old.kinds, kind) })
+			if old.digest == next.digest || (old.spec != nil && next.spec != nil && !stored.JudgesOtherwise(old.spec, next.spec)) {
+				judged = slices.DeleteFunc(slices.Clone(next.kinds), func(kind stored.Kind) bool { return slices.Contains(old.kinds, kind) })
 			}
 		}
 	}
 	a.readInventory(next)
 	for _, kind := range judged {
 		// A kind that nobody judged so far is read by its watch.
-		if a.watches[kind.kind] != nil {
+		if a.watches[kind.GroupVersionKind] != nil {
 			a.want(kind).all[name] = true
 		}
 	}
 }
 
 // forget drops what a policy says of kinds. Its caller holds mu.
-func (a *Audit) forget(name string, of []storedKind) {
+func (a *Auditor) forget(name string, of []stored.Kind) {
 	for _, kind := range of {
-		for _, key := range a.results.dropPolicy(name, kind.kind) {
+		for _, key := range a.results.dropPolicy(name, kind.GroupVersionKind) {
 			a.report(key)
 		}
-		if scan := a.scans[kind.kind]; scan != nil {
+		if scan := a.scans[kind.GroupVersionKind]; scan != nil {
 			scan.drop(name)
 		}
 	}
 }
 
 // followKinds starts and stops watches. Its caller holds mu.
-func (a *Audit) followKinds(ctx context.Context) {
-	needed := map[schema.GroupVersionKind]storedKind{}
+func (a *Auditor) followKinds(ctx context.Context) {
+	needed := map[schema.GroupVersionKind]stored.Kind{}
 	status := map[schema.GroupVersionKind]bool{}
 	for _, policy := range a.policies {
 		for _, kind := range policy.kinds {
-			needed[kind.kind] = kind
-			status[kind.kind] = status[kind.kind] || judgesStatus(policy.spec, kind.kind.GroupKind())
+			needed[kind.GroupVersionKind] = kind
+			status[kind.GroupVersionKind] = status[kind.GroupVersionKind] || judgesStatus(policy.spec, kind.GroupVersionKind.GroupKind())
 		}
 	}
 	for of, w := range a.watches {
@@ -279,7 +287,7 @@ func (a *Audit) followKinds(ctx context.Context) {
 	for of, kind := range needed {
 		w := a.watches[of]
 		if w == nil {
-			w = &auditWatch{storedKind: kind}
+			w = &kindWatch{Kind: kind}
 			a.watches[of] = w
 			var watching context.Context
 			watching, w.stop = context.WithCancel(ctx)
@@ -303,7 +311,7 @@ func judgesStatus(spec *v1.WorkloadPolicySpec, kind schema.GroupKind) bool {
 }
 
 // dropKind forgets the objects of a kind. Its caller holds mu.
-func (a *Audit) dropKind(kind schema.GroupVersionKind) {
+func (a *Auditor) dropKind(kind schema.GroupVersionKind) {
 	for _, key := range a.results.keys(kind) {
 		a.soil(a.results.drop(kind, key))
 		a.report(key)
@@ -311,7 +319,7 @@ func (a *Audit) dropKind(kind schema.GroupVersionKind) {
 }
 
 // soil notes that policies say something else. Its caller holds mu.
-func (a *Audit) soil(names []string) {
+func (a *Auditor) soil(names []string) {
 	for _, name := range names {
 		if policy := a.policies[name]; policy != nil {
 			policy.dirty = true
@@ -320,7 +328,7 @@ func (a *Audit) soil(names []string) {
 }
 
 // report has the report on an object follow. Its caller holds mu.
-func (a *Audit) report(key auditKey) {
+func (a *Auditor) report(key objectKey) {
 	if a.reports != nil {
 		a.reports.queue.Add(key)
 	}

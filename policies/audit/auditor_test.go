@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"errors"
@@ -7,21 +7,23 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 // auditHere is an audit that watches pods by a policy, and has judged one that
 // breaks it.
-func auditHere(t *testing.T) (*Audit, *auditWatch) {
+func auditHere(t *testing.T) (*Auditor, *kindWatch) {
 	t.Helper()
-	a := newAudit(policies.NewEngine(policies.Options{}), kinds, nil, storedHere())
-	w := &auditWatch{storedKind: storedKind{podKind, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, true}}
-	policy := matching("a", on("", "Pod"))
-	a.policies["a"] = &auditedPolicy{digest: "1", spec: &policy.Spec, generation: 1, kinds: []storedKind{w.storedKind}, dirty: true}
+	a := newAuditor(policies.NewEngine(policies.Options{}), nil, nil, judgeHere())
+	w := &kindWatch{Kind: stored.Kind{
+		GroupVersionKind: podKind, Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespaced: true,
+	}}
+	policy := onPods()
+	a.policies["a"] = &auditedPolicy{digest: "1", spec: &policy.Spec, generation: 1, kinds: []stored.Kind{w.Kind}, dirty: true}
 	a.watches[podKind], a.followed = w, true
 	a.results.set(podNamed("x", says("a", denies, "no")), 1, nil)
 	return a, w
@@ -41,7 +43,7 @@ func TestFailureOfAudit(t *testing.T) {
 		wantKept      bool
 	}{
 		"read, and refused by an API server that starts": {synced: true, err: apierrors.NewForbidden(pods, "", errors.New("no")), times: 2, settled: true, tidy: true, wantKept: true},
-		"read, and refused for good":                     {synced: true, err: apierrors.NewForbidden(pods, "", errors.New("no")), times: 3, settled: true, tidy: true, wantFault: AggregationLabel},
+		"read, and refused for good":                     {synced: true, err: apierrors.NewForbidden(pods, "", errors.New("no")), times: 3, settled: true, tidy: true, wantFault: stored.AggregationLabel},
 		"read, and not served any more":                  {synced: true, err: apierrors.NewNotFound(pods, ""), times: 3, settled: true, tidy: true, wantFault: "as soon as it does"},
 		"read, and an API server that is away":           {synced: true, err: errors.New("connection refused"), times: 20, settled: true, tidy: true, wantKept: true},
 		"not read yet, and refused at first":             {err: apierrors.NewForbidden(pods, "", errors.New("no")), times: 1, wantKept: true},
@@ -53,7 +55,7 @@ func TestFailureOfAudit(t *testing.T) {
 			a, w := auditHere(t)
 			w.synced = tc.synced
 			for range tc.times {
-				if wait := a.failed(t.Context(), w, tc.err); wait < auditRetry || wait > servedRetry {
+				if wait := a.failed(t.Context(), w, tc.err); wait < retryDelay || wait > stored.ServedRetry {
 					t.Errorf("tries again after %s", wait)
 				}
 			}
@@ -95,11 +97,11 @@ func TestPublish(t *testing.T) {
 	}
 	policy := &v1.WorkloadPolicy{}
 	policy.Name = "a"
-	if got, known := a.resultOf(policy); !known || *got.Violations.Deny != 1 {
+	if got, known := a.Result(policy); !known || *got.Violations.Deny != 1 {
 		t.Errorf("known %t: %+v", known, got)
 	}
 	policy.UID = "another"
-	if _, known := a.resultOf(policy); known {
+	if _, known := a.Result(policy); known {
 		t.Error("known of another policy of the name")
 	}
 	if got := told(); got != 0 {
@@ -110,7 +112,7 @@ func TestPublish(t *testing.T) {
 		t.Error("told although nothing changed")
 	}
 	a.soil(a.results.drop(podKind, keyOf("x")))
-	a.want(w.storedKind).all["a"] = true
+	a.want(w.Kind).all["a"] = true
 	if got := told(); got != 0 {
 		t.Error("told while a scan is to come")
 	}
@@ -139,14 +141,14 @@ func TestPublish(t *testing.T) {
 func TestScansTakeUpWhatIsWanted(t *testing.T) {
 	a, w := auditHere(t)
 	w.synced = true
-	a.want(w.storedKind).add("a", "n0")
-	a.want(w.storedKind).add("b", "n0")
+	a.want(w.Kind).add("a", "n0")
+	a.want(w.Kind).add("b", "n0")
 	scan, _ := a.nextScan()
 	if len(a.scans) != 0 || !scan.has("a") || !scan.has("b") || scan.has("c") || len(scan.in) != 1 {
 		t.Errorf("scan %+v", scan)
 	}
 	// One that failed is made again, with what was wanted meanwhile.
-	a.want(w.storedKind).all["a"] = true
+	a.want(w.Kind).all["a"] = true
 	a.scanned(scan, errors.New("connection refused"), a.stored.Clock())
 	again, _ := a.nextScan()
 	if again == nil || !again.all["a"] || !again.in["n0"]["b"] || again.in["n0"]["a"] {

@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"cmp"
@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// auditKey identifies an object: its UID, in a third of the space.
-type auditKey [16]byte
+// objectKey identifies an object: its UID, in a third of the space.
+type objectKey [16]byte
 
-func keyOf(uid types.UID) (key auditKey) {
+func keyOf(uid types.UID) (key objectKey) {
 	// UIDs are UUIDs, but for those of some aggregated API servers.
 	if n, err := hex.Decode(key[:], []byte(strings.ReplaceAll(string(uid), "-", ""))); err == nil && n == len(key) && len(uid) == 36 {
 		return key
@@ -48,40 +48,40 @@ func (s *signature) key() string {
 	return text.String()
 }
 
-// An auditEntry is what is known of every object that some policy judges.
-type auditEntry struct {
+// An entry is what is known of every object that some policy judges.
+type entry struct {
 	signature *signature
 	// content is the hash of what was judged by all policies; 0 if they judged
 	// at different times.
 	content uint64
 }
 
-// auditResults are the results of an audit. Objects that no policy judges take no
+// results are the results of an audit. Objects that no policy judges take no
 // space, those that pass some 50 bytes. It is for one goroutine at a time.
-type auditResults struct {
-	entries    map[schema.GroupVersionKind]map[auditKey]auditEntry
-	found      map[auditKey]*auditedObject
+type results struct {
+	entries    map[schema.GroupVersionKind]map[objectKey]entry
+	found      map[objectKey]*auditedObject
 	signatures map[string]*signature
 }
 
-func newAuditResults() *auditResults {
-	return &auditResults{
-		entries:    map[schema.GroupVersionKind]map[auditKey]auditEntry{},
-		found:      map[auditKey]*auditedObject{},
+func newResults() *results {
+	return &results{
+		entries:    map[schema.GroupVersionKind]map[objectKey]entry{},
+		found:      map[objectKey]*auditedObject{},
 		signatures: map[string]*signature{},
 	}
 }
 
 // content is the hash of an object's content as of when all policies judged it
 // last, 0 if it is to be judged.
-func (r *auditResults) content(kind schema.GroupVersionKind, key auditKey) uint64 {
+func (r *results) content(kind schema.GroupVersionKind, key objectKey) uint64 {
 	return r.entries[kind][key].content
 }
 
 // set notes what policies say of an object: all of them, or those of only. It
 // returns the names of the policies that say something else than before, and
 // whether they give another account of the object.
-func (r *auditResults) set(object auditedObject, content uint64, only map[string]bool) (changed []string, news bool) {
+func (r *results) set(object auditedObject, content uint64, only map[string]bool) (changed []string, news bool) {
 	key := keyOf(object.uid)
 	old, was := r.entries[object.kind][key], r.found[key]
 	next := &signature{}
@@ -126,7 +126,7 @@ func (r *auditResults) set(object auditedObject, content uint64, only map[string
 }
 
 // put makes a signature that of an object.
-func (r *auditResults) put(kind schema.GroupVersionKind, key auditKey, old, next *signature, content uint64) {
+func (r *results) put(kind schema.GroupVersionKind, key objectKey, old, next *signature, content uint64) {
 	if len(next.standings) == 0 {
 		r.release(old)
 		delete(r.entries[kind], key)
@@ -141,12 +141,12 @@ func (r *auditResults) put(kind schema.GroupVersionKind, key auditKey, old, next
 	next.objects++
 	r.release(old)
 	if r.entries[kind] == nil {
-		r.entries[kind] = map[auditKey]auditEntry{}
+		r.entries[kind] = map[objectKey]entry{}
 	}
-	r.entries[kind][key] = auditEntry{next, content}
+	r.entries[kind][key] = entry{next, content}
 }
 
-func (r *auditResults) release(s *signature) {
+func (r *results) release(s *signature) {
 	if s == nil {
 		return
 	}
@@ -198,7 +198,7 @@ func (r policyResult) report() policyResult {
 }
 
 // drop forgets an object, and returns the policies that had something to say.
-func (r *auditResults) drop(kind schema.GroupVersionKind, key auditKey) []string {
+func (r *results) drop(kind schema.GroupVersionKind, key objectKey) []string {
 	old, ok := r.entries[kind][key]
 	if !ok {
 		return nil
@@ -211,14 +211,14 @@ func (r *auditResults) drop(kind schema.GroupVersionKind, key auditKey) []string
 }
 
 // keys are the objects of a kind that some policy judges.
-func (r *auditResults) keys(kind schema.GroupVersionKind) []auditKey {
+func (r *results) keys(kind schema.GroupVersionKind) []objectKey {
 	return slices.Collect(maps.Keys(r.entries[kind]))
 }
 
 // dropPolicy forgets what a policy says of the objects of a kind, and returns
 // those of which there is something else to tell.
-func (r *auditResults) dropPolicy(policy string, kind schema.GroupVersionKind) []auditKey {
-	var changed []auditKey
+func (r *results) dropPolicy(policy string, kind schema.GroupVersionKind) []objectKey {
+	var changed []objectKey
 	only := map[string]bool{policy: true}
 	for key, entry := range r.entries[kind] {
 		if !slices.ContainsFunc(entry.signature.standings, func(one policyStanding) bool { return one.policy == policy }) {
@@ -245,7 +245,7 @@ func (r *auditResults) dropPolicy(policy string, kind schema.GroupVersionKind) [
 
 // due lists what is to be judged again at a time: the objects, and for each the
 // policies that are to.
-func (r *auditResults) due(now time.Time) map[*auditedObject]map[string]bool {
+func (r *results) due(now time.Time) map[*auditedObject]map[string]bool {
 	found := map[*auditedObject]map[string]bool{}
 	for _, object := range r.found {
 		for _, one := range object.results {
@@ -262,7 +262,7 @@ func (r *auditResults) due(now time.Time) map[*auditedObject]map[string]bool {
 }
 
 // nextDue is when due has something next, zero for never.
-func (r *auditResults) nextDue() (next time.Time) {
+func (r *results) nextDue() (next time.Time) {
 	for _, object := range r.found {
 		for _, one := range object.results {
 			if !one.due.IsZero() && (next.IsZero() || one.due.Before(next)) {

@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"context"
@@ -15,22 +15,24 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 const (
-	// auditPage is how many objects are read at once, which is what they take
+	// pageSize is how many objects are read at once, which is what they take
 	// of memory: a reflector would hold all of a kind.
-	auditPage = 250
-	// auditRetry is how soon to try again what failed.
-	auditRetry = time.Second
-	// auditWatchTimeout is how long a watch lasts at least; it then goes on
+	pageSize = 250
+	// retryDelay is how soon to try again what failed.
+	retryDelay = time.Second
+	// watchTimeout is how long a watch lasts at least; it then goes on
 	// from where it was.
-	auditWatchTimeout = 5 * time.Minute
+	watchTimeout = 5 * time.Minute
 )
 
-// auditWatch is the watch of one kind.
-type auditWatch struct {
-	storedKind
+// kindWatch is the watch of one kind.
+type kindWatch struct {
+	stored.Kind
 	stop context.CancelFunc
 	// status tells that what changes status alone is judged.
 	status bool
@@ -55,10 +57,10 @@ const (
 )
 
 // settled reports whether waiting for the kind will bring no more soon.
-func (w *auditWatch) settled() bool { return w.synced || w.closed || w.failures >= awayAfter }
+func (w *kindWatch) settled() bool { return w.synced || w.closed || w.failures >= awayAfter }
 
 // run lists and watches one kind until ctx ends.
-func (a *Audit) run(ctx context.Context, w *auditWatch) {
+func (a *Auditor) run(ctx context.Context, w *kindWatch) {
 	for ctx.Err() == nil {
 		var version string
 		err := a.mayWatch(ctx, w)
@@ -68,12 +70,12 @@ func (a *Audit) run(ctx context.Context, w *auditWatch) {
 		if err == nil {
 			err = a.follows(ctx, w, version)
 		}
-		wait := auditRetry
+		wait := retryDelay
 		if apierrors.IsGone(err) || apierrors.IsResourceExpired(err) {
 			// The API server does not know any more what happened since: five minutes
 			// ago, as a rule.
 			a.hasten(w, true)
-			ctrl.LoggerFrom(ctx).Info("Watch of the audit fell behind and begins anew", "GroupVersionKind", w.kind.String())
+			ctrl.LoggerFrom(ctx).Info("Watch of the audit fell behind and begins anew", "GroupVersionKind", w.GroupVersionKind.String())
 		} else {
 			wait = a.failed(ctx, w, err)
 		}
@@ -83,14 +85,14 @@ func (a *Audit) run(ctx context.Context, w *auditWatch) {
 
 // mayWatch asks, for a kind that could not be read for long, whether it can be
 // watched by now: reading all of it for nothing would be too much.
-func (a *Audit) mayWatch(ctx context.Context, w *auditWatch) error {
+func (a *Auditor) mayWatch(ctx context.Context, w *kindWatch) error {
 	a.mu.Lock()
 	closed := w.closed
 	a.mu.Unlock()
 	if !closed {
 		return nil
 	}
-	watcher, err := a.client.Resource(w.resource).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=penstock-probe"})
+	watcher, err := a.client.Resource(w.Resource).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=penstock-probe"})
 	if err != nil {
 		return err
 	}
@@ -102,14 +104,14 @@ func (a *Audit) mayWatch(ctx context.Context, w *auditWatch) error {
 }
 
 // hasten has a kind read without rest, or not any more.
-func (a *Audit) hasten(w *auditWatch, hurry bool) {
+func (a *Auditor) hasten(w *kindWatch, hurry bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w.hurry = hurry
 }
 
 // opened notes that a kind is watched.
-func (a *Audit) opened(w *auditWatch) {
+func (a *Auditor) opened(w *kindWatch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w.failures = 0
@@ -127,53 +129,53 @@ func unreadable(err error) bool {
 
 // failed notes why a kind is not read, and gives how long to wait before trying
 // again. What was judged stands while the API server is away for a moment.
-func (a *Audit) failed(ctx context.Context, w *auditWatch, err error) (wait time.Duration) {
+func (a *Auditor) failed(ctx context.Context, w *kindWatch, err error) (wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if ctx.Err() != nil || a.watches[w.kind] != w {
+	if ctx.Err() != nil || a.watches[w.GroupVersionKind] != w {
 		return 0
 	}
 	w.failures++
 	w.closed = unreadable(err) && w.failures >= closedAfter
-	wait = min(servedRetry, auditRetry<<min(w.failures-1, 4))
+	wait = min(stored.ServedRetry, retryDelay<<min(w.failures-1, 4))
 	if !w.settled() || (w.synced && !w.closed) {
 		return wait
 	}
 	fault := err.Error()
 	switch {
 	case apierrors.IsForbidden(err):
-		fault = fmt.Sprintf("grant Penstock list and watch on %s, by a ClusterRole labelled %s", w.resource.GroupResource(), AggregationLabel)
+		fault = fmt.Sprintf("grant Penstock list and watch on %s, by a ClusterRole labelled %s", w.Resource.GroupResource(), stored.AggregationLabel)
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		fault = "the API server does not serve it; it is looked at as soon as it does"
 	}
 	if w.closed {
-		wait, w.synced = servedRetry, false
-		a.dropKind(w.kind)
+		wait, w.synced = stored.ServedRetry, false
+		a.dropKind(w.GroupVersionKind)
 	}
 	if w.fault == fault {
 		return wait
 	}
 	w.fault = fault
 	a.soilKind(w)
-	ctrl.Log.WithName("audit").Info("Kind is not audited", "GroupVersionKind", w.kind.String(), "fault", fault)
+	ctrl.Log.WithName("audit").Info("Kind is not audited", "GroupVersionKind", w.GroupVersionKind.String(), "fault", fault)
 	return wait
 }
 
 // soilKind notes that there is something else to say of a kind. Its caller holds
 // mu.
-func (a *Audit) soilKind(w *auditWatch) {
+func (a *Auditor) soilKind(w *kindWatch) {
 	for _, policy := range a.policies {
 		for _, kind := range policy.kinds {
-			policy.dirty = policy.dirty || kind.kind == w.kind
+			policy.dirty = policy.dirty || kind.GroupVersionKind == w.GroupVersionKind
 		}
 	}
 }
 
 // readAll judges all objects of a kind, page by page, and gives the version to
 // watch from: what changes while it judges is seen again then.
-func (a *Audit) readAll(ctx context.Context, w *auditWatch) (string, error) {
-	seen := map[auditKey]bool{}
-	version, err := a.pages(ctx, w.storedKind, "", metav1.ListOptions{}, func(object *unstructured.Unstructured) {
+func (a *Auditor) readAll(ctx context.Context, w *kindWatch) (string, error) {
+	seen := map[objectKey]bool{}
+	version, err := a.pages(ctx, w.Kind, "", metav1.ListOptions{}, func(object *unstructured.Unstructured) {
 		seen[keyOf(object.GetUID())] = true
 		a.touch(w, keyOf(object.GetUID()))
 		a.judge(ctx, w, object, nil)
@@ -183,12 +185,12 @@ func (a *Audit) readAll(ctx context.Context, w *auditWatch) (string, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if ctx.Err() != nil || a.watches[w.kind] != w {
+	if ctx.Err() != nil || a.watches[w.GroupVersionKind] != w {
 		return "", ctx.Err()
 	}
-	for _, key := range a.results.keys(w.kind) {
+	for _, key := range a.results.keys(w.GroupVersionKind) {
 		if !seen[key] {
-			a.soil(a.results.drop(w.kind, key))
+			a.soil(a.results.drop(w.GroupVersionKind, key))
 			a.report(key)
 		}
 	}
@@ -199,11 +201,11 @@ func (a *Audit) readAll(ctx context.Context, w *auditWatch) (string, error) {
 
 // pages lists objects of a namespace, or of all, no more than a page of which is
 // held at a time.
-func (a *Audit) pages(ctx context.Context, kind storedKind, namespace string, options metav1.ListOptions, each func(*unstructured.Unstructured)) (version string, err error) {
-	options.Limit = auditPage
-	where := dynamic.ResourceInterface(a.client.Resource(kind.resource))
+func (a *Auditor) pages(ctx context.Context, kind stored.Kind, namespace string, options metav1.ListOptions, each func(*unstructured.Unstructured)) (version string, err error) {
+	options.Limit = pageSize
+	where := dynamic.ResourceInterface(a.client.Resource(kind.Resource))
 	if namespace != "" {
-		where = a.client.Resource(kind.resource).Namespace(namespace)
+		where = a.client.Resource(kind.Resource).Namespace(namespace)
 	}
 	for {
 		list, err := where.List(ctx, options)
@@ -218,7 +220,7 @@ func (a *Audit) pages(ctx context.Context, kind storedKind, namespace string, op
 				return "", ctx.Err()
 			}
 			// A list leaves the kind out of some of its items.
-			list.Items[i].SetGroupVersionKind(kind.kind)
+			list.Items[i].SetGroupVersionKind(kind.GroupVersionKind)
 			each(&list.Items[i])
 			list.Items[i].Object = nil
 		}
@@ -230,10 +232,10 @@ func (a *Audit) pages(ctx context.Context, kind storedKind, namespace string, op
 
 // follows judges what changes from a version on. It returns when that cannot go
 // on: with an error of the API server.
-func (a *Audit) follows(ctx context.Context, w *auditWatch, version string) error {
+func (a *Auditor) follows(ctx context.Context, w *kindWatch, version string) error {
 	for ctx.Err() == nil {
-		timeout := int64(auditWatchTimeout.Seconds() * (1 + rand.Float64()))
-		watcher, err := a.client.Resource(w.resource).Watch(ctx, metav1.ListOptions{
+		timeout := int64(watchTimeout.Seconds() * (1 + rand.Float64()))
+		watcher, err := a.client.Resource(w.Resource).Watch(ctx, metav1.ListOptions{
 			ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &timeout,
 		})
 		if err == nil {
@@ -244,11 +246,11 @@ func (a *Audit) follows(ctx context.Context, w *auditWatch, version string) erro
 			return err
 		}
 		if err != nil {
-			ctrl.LoggerFrom(ctx).V(1).Info("Watch of the audit broke off", "GroupVersionKind", w.kind.String(), "fault", err.Error())
+			ctrl.LoggerFrom(ctx).V(1).Info("Watch of the audit broke off", "GroupVersionKind", w.GroupVersionKind.String(), "fault", err.Error())
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(auditRetry):
+		case <-time.After(retryDelay):
 		}
 	}
 	return ctx.Err()
@@ -256,7 +258,7 @@ func (a *Audit) follows(ctx context.Context, w *auditWatch, version string) erro
 
 // events judges what one watch tells until it ends, and gives the version to go
 // on from.
-func (a *Audit) events(ctx context.Context, w *auditWatch, watcher watch.Interface, version string) (string, error) {
+func (a *Auditor) events(ctx context.Context, w *kindWatch, watcher watch.Interface, version string) (string, error) {
 	defer watcher.Stop()
 	for told := range watcher.ResultChan() {
 		if told.Type == watch.Error {
@@ -279,7 +281,7 @@ func (a *Audit) events(ctx context.Context, w *auditWatch, watcher watch.Interfa
 }
 
 // changedObject judges an object unless it is to be judged as it was.
-func (a *Audit) changedObject(ctx context.Context, w *auditWatch, object *unstructured.Unstructured) {
+func (a *Auditor) changedObject(ctx context.Context, w *kindWatch, object *unstructured.Unstructured) {
 	key := keyOf(object.GetUID())
 	if object.GetDeletionTimestamp() != nil {
 		a.gone(w, key)
@@ -287,7 +289,7 @@ func (a *Audit) changedObject(ctx context.Context, w *auditWatch, object *unstru
 	}
 	a.touch(w, key)
 	a.mu.Lock()
-	known, status := a.results.content(w.kind, key), w.status
+	known, status := a.results.content(w.GroupVersionKind, key), w.status
 	a.mu.Unlock()
 	if known != 0 && known == contentOf(object.Object, status) {
 		return
@@ -296,24 +298,24 @@ func (a *Audit) changedObject(ctx context.Context, w *auditWatch, object *unstru
 }
 
 // touch notes that an object is newer than what a scan under way may have read.
-func (a *Audit) touch(w *auditWatch, key auditKey) {
+func (a *Auditor) touch(w *kindWatch, key objectKey) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.scanning != nil && a.scanning.kind == w.storedKind {
+	if a.scanning != nil && a.scanning.kind == w.Kind {
 		a.fresh[key] = true
 	}
 }
 
 // gone forgets an object that is deleted or being deleted. Its report goes with
 // it, as the API server collects what an owner leaves behind.
-func (a *Audit) gone(w *auditWatch, key auditKey) {
+func (a *Auditor) gone(w *kindWatch, key objectKey) {
 	a.touch(w, key)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.watches[w.kind] != w {
+	if a.watches[w.GroupVersionKind] != w {
 		return
 	}
-	a.soil(a.results.drop(w.kind, key))
+	a.soil(a.results.drop(w.GroupVersionKind, key))
 	if a.reports != nil {
 		a.reports.forget(key)
 	}
@@ -321,7 +323,7 @@ func (a *Audit) gone(w *auditWatch, key auditKey) {
 
 // judge has policies judge an object and notes what they say: all of them, or as
 // part of a scan those that it is for.
-func (a *Audit) judge(ctx context.Context, w *auditWatch, object *unstructured.Unstructured, only map[string]bool) {
+func (a *Auditor) judge(ctx context.Context, w *kindWatch, object *unstructured.Unstructured, only map[string]bool) {
 	a.mu.Lock()
 	hurry := w.hurry
 	a.mu.Unlock()
@@ -334,13 +336,13 @@ func (a *Audit) judge(ctx context.Context, w *auditWatch, object *unstructured.U
 			return
 		}
 		now := a.stored.Clock()
-		judgements := a.stored.judge(ctx, a.engine.Snapshot(), only, w.resource, object)
+		judgements := a.stored.Judge(ctx, a.engine.Snapshot(), only, w.Resource, object)
 		if ctx.Err() != nil {
 			// What was cut is not what policies say.
 			return
 		}
 		found := auditedObject{
-			kind: w.kind, namespace: object.GetNamespace(), name: object.GetName(), uid: object.GetUID(), results: resultsOf(judgements, now),
+			kind: w.GroupVersionKind, namespace: object.GetNamespace(), name: object.GetName(), uid: object.GetUID(), results: resultsOf(judgements, now),
 		}
 		var content uint64
 		if len(found.results) > 0 {
@@ -348,7 +350,7 @@ func (a *Audit) judge(ctx context.Context, w *auditWatch, object *unstructured.U
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if a.watches[w.kind] != w {
+		if a.watches[w.GroupVersionKind] != w {
 			return
 		}
 		changed, news := a.results.set(found, content, only)

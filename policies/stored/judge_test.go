@@ -1,57 +1,16 @@
-package controller
+package stored
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
-	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
 )
-
-const always = "package a\nviolation contains {\"msg\": \"no\", \"field\": \"spec.a\"} if true\n"
-
-// storedHere judges in a cluster where only the namespace team has labels that
-// are known, and kube-system is excluded.
-func storedHere() *Stored {
-	return &Stored{
-		Reach: &policies.Reach{Unasked: []string{"kube-system"}},
-		Labels: func(_ context.Context, namespace string) (map[string]string, error) {
-			if namespace != "team" {
-				return nil, errors.New("nobody knows")
-			}
-			return map[string]string{"tier": "research"}, nil
-		},
-		Normal: func(written schema.GroupVersionKind, raw []byte) ([]byte, error) {
-			if _, ok := conversion.Upstream(written); ok {
-				shaped, err := conversion.FromUpstream(raw)
-				if err != nil {
-					return nil, err
-				}
-				return conversion.Convert(shaped, v1.GroupVersion)
-			}
-			return raw, nil
-		},
-		Clock: func() time.Time { return time.Unix(0, 0) },
-	}
-}
-
-func objectOf(t *testing.T, manifest string) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal([]byte(manifest), &object.Object); err != nil {
-		t.Fatal(err)
-	}
-	return object
-}
 
 func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 	const pod = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team"}}`
@@ -122,8 +81,7 @@ func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			policy := matching("a", tc.mods...)
-			policy.Spec.Rego = always
+			policy := matching(tc.mods...)
 			if tc.rego != "" {
 				policy.Spec.Rego = tc.rego
 			}
@@ -137,12 +95,8 @@ func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 			if err := engine.Set(policy); err != nil {
 				t.Fatal(err)
 			}
-			got := outcomeOf(storedHere().judge(t.Context(), engine.Snapshot(), nil, tc.resource, objectOf(t, tc.object)))
-			var fields []string
-			for _, one := range got.violations {
-				fields = append(fields, one.field)
-			}
-			if diff := cmp.Diff(tc.want, fields); diff != "" || len(got.errors) > 0 {
+			got := findingOf(judgeHere().Judge(t.Context(), engine.Snapshot(), nil, tc.resource, objectOf(t, tc.object)))
+			if diff := cmp.Diff(tc.want, got.fields); diff != "" || len(got.errors) > 0 {
 				t.Errorf("violations (-want +got):\n%s%v", diff, got.errors)
 			}
 			if tc.missing == "" != (len(got.missing) == 0) || (tc.missing != "" && got.missing[0].Missing != tc.missing) {
@@ -158,74 +112,21 @@ func TestStoredObjectsAreReadOnlyIfAPolicyIsAsked(t *testing.T) {
 	jobs := schema.GroupVersionResource{Group: v1.GroupName, Version: "v1", Resource: "trainingjobs"}
 	for tier, want := range map[string]int{"research": 1, "production": 0} {
 		read := 0
-		stored := storedHere()
-		stored.Normal = func(schema.GroupVersionKind, []byte) ([]byte, error) {
+		judge := judgeHere()
+		judge.Normal = func(schema.GroupVersionKind, []byte) ([]byte, error) {
 			read++
 			return nil, errors.New("cannot be read")
 		}
 		engine := policies.NewEngine(policies.Options{})
-		err := engine.Set(policyOf("a", 1, always, func(spec *v1.WorkloadPolicySpec) {
+		err := engine.Set(matching(on(v1.GroupName, v1.TrainingJobKind), func(spec *v1.WorkloadPolicySpec) {
 			spec.Match.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": tier}}
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := outcomeOf(stored.judge(t.Context(), engine.Snapshot(), nil, jobs, objectOf(t, job)))
+		got := findingOf(judge.Judge(t.Context(), engine.Snapshot(), nil, jobs, objectOf(t, job)))
 		if read != want || len(got.errors) != want {
 			t.Errorf("policy on %s: read %d times, errors %v; want %d", tier, read, got.errors, want)
 		}
-	}
-}
-
-func TestStoredKinds(t *testing.T) {
-	policy := matching("a", on("", "Pod"), on("", "Pod", "", "resize"), on("apps", "Deployment", "scale"), on("", "Node"), on("gone.example", "Thing"),
-		on("apps", "*"), on(v1.GroupName, "*"), upstream)
-	found, unseen, err := storedKinds(&policy.Spec, kinds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, one := range found {
-		names = append(names, one.kind.Kind+" "+one.resource.Resource)
-	}
-	want := []string{"Pod pods", "TrainingJob trainingjobs", "PyTorchJob pytorchjobs", "MPIJob mpijobs"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Errorf("kinds (-want +got):\n%s", diff)
-	}
-	if len(unseen) != 1 || unseen[0].kind != "*.apps" {
-		t.Errorf("unseen: %v", unseen)
-	}
-	policy = matching("a", on("", "Unreachable"))
-	if _, _, err := storedKinds(&policy.Spec, kinds); err == nil {
-		t.Error("it is not known which kinds are served")
-	}
-}
-
-// Audit tells what an exception lets pass, however far its end is, and from its
-// end on that it counts: to the second what penstock check --now says, whose test
-// has the same instants.
-func TestStoredExceptionsCountUntilTheirEnd(t *testing.T) {
-	engine := policies.NewEngine(policies.Options{})
-	policy := matching("a", on("", "Pod"))
-	until := time.Date(2031, 6, 1, 12, 0, 0, 0, time.UTC)
-	policy.Spec.Rego, policy.Spec.Exceptions = always, []v1.PolicyException{{Namespaces: []string{"team"}, Until: metav1.NewTime(until), Reason: "r"}}
-	if err := engine.Set(policy); err != nil {
-		t.Fatal(err)
-	}
-	for now, want := range map[time.Time]standing{
-		until.AddDate(-1, 0, 0): standingExcepted, until.Add(-time.Second): standingExcepted, until: denies, until.Add(time.Second): denies,
-	} {
-		stored := storedHere()
-		stored.Clock = func() time.Time { return now }
-		object := objectOf(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team"}}`)
-		got := resultsOf(stored.judge(t.Context(), engine.Snapshot(), nil, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, object), now)
-		if len(got) != 1 || got[0].standing != want || len(got[0].violations) != 1 || (want == standingExcepted && !got[0].due.Equal(until)) {
-			t.Errorf("at %s: %+v, want %s", now, got, want)
-		}
-	}
-	only := storedHere().judge(t.Context(), engine.Snapshot(), map[string]bool{"b": true}, schema.GroupVersionResource{Version: "v1", Resource: "pods"},
-		objectOf(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team"}}`))
-	if got := resultsOf(only, until); len(got) != 0 {
-		t.Errorf("a policy that is not asked says %+v", got)
 	}
 }

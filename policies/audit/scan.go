@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 const (
@@ -41,10 +43,10 @@ func (p *pace) do(ctx context.Context, hurry bool, judge func()) {
 	p.spent = 0
 }
 
-// An auditScan is what to judge again of a kind: by the policies of all, all of
+// An kindScan is what to judge again of a kind: by the policies of all, all of
 // its objects, and by others those of namespaces.
-type auditScan struct {
-	kind storedKind
+type kindScan struct {
+	kind stored.Kind
 	all  map[string]bool
 	// in are policies by namespace.
 	in map[string]map[string]bool
@@ -52,7 +54,7 @@ type auditScan struct {
 	inventory bool
 }
 
-func (s *auditScan) add(policy, namespace string) {
+func (s *kindScan) add(policy, namespace string) {
 	if s.all[policy] {
 		return
 	}
@@ -66,7 +68,7 @@ func (s *auditScan) add(policy, namespace string) {
 	s.in[namespace][policy] = true
 }
 
-func (s *auditScan) has(policy string) bool {
+func (s *kindScan) has(policy string) bool {
 	if s.all[policy] {
 		return true
 	}
@@ -78,7 +80,7 @@ func (s *auditScan) has(policy string) bool {
 	return false
 }
 
-func (s *auditScan) drop(policy string) {
+func (s *kindScan) drop(policy string) {
 	delete(s.all, policy)
 	for _, in := range s.in {
 		delete(in, policy)
@@ -86,26 +88,26 @@ func (s *auditScan) drop(policy string) {
 }
 
 // want is the scan of a kind to come. Its caller holds mu.
-func (a *Audit) want(kind storedKind) *auditScan {
-	scan := a.scans[kind.kind]
+func (a *Auditor) want(kind stored.Kind) *kindScan {
+	scan := a.scans[kind.GroupVersionKind]
 	if scan == nil {
-		scan = &auditScan{kind: kind, all: map[string]bool{}, in: map[string]map[string]bool{}}
-		a.scans[kind.kind] = scan
+		scan = &kindScan{kind: kind, all: map[string]bool{}, in: map[string]map[string]bool{}}
+		a.scans[kind.GroupVersionKind] = scan
 	}
 	signal(a.work)
 	return scan
 }
 
 // scan judges again what is to be, one kind after the other, until ctx ends.
-func (a *Audit) scan(ctx context.Context) {
+func (a *Auditor) scan(ctx context.Context) {
 	for ctx.Err() == nil {
 		if scan, w := a.nextScan(); scan != nil {
 			began := a.stored.Clock()
 			err := a.scanKind(ctx, w, scan)
 			a.scanned(scan, err, began)
 			if err != nil {
-				ctrl.LoggerFrom(ctx).V(1).Info("Stored objects could not be read", "GroupVersionKind", scan.kind.kind.String(), "fault", err.Error())
-				pause(ctx, nil, auditRetry)
+				ctrl.LoggerFrom(ctx).V(1).Info("Stored objects could not be read", "GroupVersionKind", scan.kind.GroupVersionKind.String(), "fault", err.Error())
+				pause(ctx, nil, retryDelay)
 			}
 			continue
 		}
@@ -117,7 +119,7 @@ func (a *Audit) scan(ctx context.Context) {
 		idle := maxIdle
 		if !next.IsZero() {
 			// An exception does not count from its end on.
-			idle = min(maxIdle, max(auditRetry/10, next.Sub(now)))
+			idle = min(maxIdle, max(retryDelay/10, next.Sub(now)))
 		}
 		pause(ctx, a.work, idle)
 	}
@@ -135,7 +137,7 @@ func pause(ctx context.Context, work <-chan struct{}, idle time.Duration) {
 
 // nextScan takes a scan of a kind that is watched; one that is not read yet, or
 // cannot be, is read by its watch.
-func (a *Audit) nextScan() (*auditScan, *auditWatch) {
+func (a *Auditor) nextScan() (*kindScan, *kindWatch) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for kind, scan := range a.scans {
@@ -148,13 +150,13 @@ func (a *Audit) nextScan() (*auditScan, *auditWatch) {
 			continue
 		}
 		delete(a.scans, kind)
-		a.scanning, a.fresh = scan, map[auditKey]bool{}
+		a.scanning, a.fresh = scan, map[objectKey]bool{}
 		return scan, w
 	}
 	return nil, nil
 }
 
-func (a *Audit) scanKind(ctx context.Context, w *auditWatch, scan *auditScan) error {
+func (a *Auditor) scanKind(ctx context.Context, w *kindWatch, scan *kindScan) error {
 	judgeBy := func(only map[string]bool) func(*unstructured.Unstructured) {
 		return func(object *unstructured.Unstructured) {
 			if object.GetDeletionTimestamp() == nil {
@@ -176,7 +178,7 @@ func (a *Audit) scanKind(ctx context.Context, w *auditWatch, scan *auditScan) er
 }
 
 // scanned notes that a scan ended; one that failed is made again.
-func (a *Audit) scanned(scan *auditScan, err error, began time.Time) {
+func (a *Auditor) scanned(scan *kindScan, err error, began time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.scanning, a.fresh = nil, nil
@@ -203,7 +205,7 @@ func (a *Audit) scanned(scan *auditScan, err error, began time.Time) {
 
 // judgeDue judges again the objects that an exception covered that ended, and
 // those that a policy could not be evaluated for a while ago.
-func (a *Audit) judgeDue(ctx context.Context, now time.Time) {
+func (a *Auditor) judgeDue(ctx context.Context, now time.Time) {
 	a.mu.Lock()
 	due := a.results.due(now)
 	a.mu.Unlock()
@@ -216,21 +218,21 @@ func (a *Audit) judgeDue(ctx context.Context, now time.Time) {
 		}
 		if err := a.judgeOne(ctx, w, object, only); err != nil {
 			ctrl.LoggerFrom(ctx).V(1).Info("Stored object could not be read", "GroupVersionKind", object.kind.String(), "fault", err.Error())
-			pause(ctx, nil, auditRetry)
+			pause(ctx, nil, retryDelay)
 		}
 	}
 }
 
 // judgeOne reads an object by its name, which needs no more rights than listing,
 // and has policies judge it.
-func (a *Audit) judgeOne(ctx context.Context, w *auditWatch, object *auditedObject, only map[string]bool) error {
+func (a *Auditor) judgeOne(ctx context.Context, w *kindWatch, object *auditedObject, only map[string]bool) error {
 	a.mu.Lock()
-	scan := &auditScan{kind: w.storedKind}
-	a.scanning, a.fresh = scan, map[auditKey]bool{}
+	scan := &kindScan{kind: w.Kind}
+	a.scanning, a.fresh = scan, map[objectKey]bool{}
 	a.mu.Unlock()
 	byName := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", object.name).String()}
 	found := false
-	_, err := a.pages(ctx, w.storedKind, object.namespace, byName, func(one *unstructured.Unstructured) {
+	_, err := a.pages(ctx, w.Kind, object.namespace, byName, func(one *unstructured.Unstructured) {
 		if one.GetUID() == object.uid && one.GetDeletionTimestamp() == nil {
 			found = true
 			a.judge(ctx, w, one, only)

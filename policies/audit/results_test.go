@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"fmt"
@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/stored"
 )
 
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
@@ -30,7 +31,7 @@ func says(policy string, s standing, message string) policyResult {
 		if s == standingExcepted {
 			action = v1.ActionDeny
 		}
-		one.violations = []located{{Violation: policies.Violation{Policy: policy, Message: message, Action: action}, field: "spec.a"}}
+		one.violations = []stored.Violation{{Violation: policies.Violation{Policy: policy, Message: message, Action: action}, Path: "spec.a"}}
 	case s == standingFailed:
 		one.fault = message
 	}
@@ -63,14 +64,14 @@ const (
 func TestAuditResults(t *testing.T) {
 	type step struct {
 		name string
-		do   func(*auditResults) (changed []string, news bool)
+		do   func(*results) (changed []string, news bool)
 		// changed are policies that say something else, want what a and b say.
 		changed string
 		news    bool
 		want    [2]string
 	}
-	set := func(object auditedObject, only ...string) func(*auditResults) ([]string, bool) {
-		return func(r *auditResults) ([]string, bool) {
+	set := func(object auditedObject, only ...string) func(*results) ([]string, bool) {
+		return func(r *results) ([]string, bool) {
 			var names map[string]bool
 			for _, name := range only {
 				if names == nil {
@@ -91,12 +92,12 @@ func TestAuditResults(t *testing.T) {
 		{"a is not asked any more", set(podNamed("x"), "a"), "a", true, [2]string{nothing, "judged 1 deny 0 warn 1 audit 0 excepted 0 errors 0 not 0 x"}},
 		{"another, excepted and failed", set(podNamed("w", says("a", standingExcepted, "no"), says("b", standingFailed, "slow"))), "a b", true, [2]string{"judged 1 deny 0 warn 0 audit 0 excepted 1 errors 0 not 0", "judged 1 deny 0 warn 1 audit 0 excepted 0 errors 1 not 0 x"}},
 		{"what is not known", set(podNamed("v", says("a", standingLacks+"User", ""))), "a", false, [2]string{"judged 1 deny 0 warn 0 audit 0 excepted 1 errors 0 not 1", "judged 1 deny 0 warn 1 audit 0 excepted 0 errors 1 not 0 x"}},
-		{"is gone", func(r *auditResults) ([]string, bool) { return r.drop(podKind, keyOf("x")), false }, "b", false, [2]string{"judged 1 deny 0 warn 0 audit 0 excepted 1 errors 0 not 1", "judged 0 deny 0 warn 0 audit 0 excepted 0 errors 1 not 0"}},
-		{"is gone twice", func(r *auditResults) ([]string, bool) { return r.drop(podKind, keyOf("x")), false }, "", false, [2]string{"judged 1 deny 0 warn 0 audit 0 excepted 1 errors 0 not 1", "judged 0 deny 0 warn 0 audit 0 excepted 0 errors 1 not 0"}},
-		{"a is deleted", func(r *auditResults) ([]string, bool) { return nil, len(r.dropPolicy("a", podKind)) == 1 }, "", true, [2]string{nothing, "judged 0 deny 0 warn 0 audit 0 excepted 0 errors 1 not 0"}},
-		{"b is deleted", func(r *auditResults) ([]string, bool) { return nil, len(r.dropPolicy("b", podKind)) == 1 }, "", true, [2]string{nothing, nothing}},
+		{"is gone", func(r *results) ([]string, bool) { return r.drop(podKind, keyOf("x")), false }, "b", false, [2]string{"judged 1 deny 0 warn 0 audit 0 excepted 1 errors 0 not 1", "judged 0 deny 0 warn 0 audit 0 excepted 0 errors 1 not 0"}},
+		{"is gone twice", func(r *results) ([]string, bool) { return r.drop(podKind, keyOf("x")), false }, "", false, [2]string{"judged 1 deny 0 warn 0 audit 0 excepted 1 errors 0 not 1", "judged 0 deny 0 warn 0 audit 0 excepted 0 errors 1 not 0"}},
+		{"a is deleted", func(r *results) ([]string, bool) { return nil, len(r.dropPolicy("a", podKind)) == 1 }, "", true, [2]string{nothing, "judged 0 deny 0 warn 0 audit 0 excepted 0 errors 1 not 0"}},
+		{"b is deleted", func(r *results) ([]string, bool) { return nil, len(r.dropPolicy("b", podKind)) == 1 }, "", true, [2]string{nothing, nothing}},
 	}
-	r := newAuditResults()
+	r := newResults()
 	for _, step := range steps {
 		changed, news := step.do(r)
 		slices.Sort(changed)
@@ -119,7 +120,7 @@ func TestAuditResultsAddUp(t *testing.T) {
 	all := []standing{standingPasses, denies, warns, records, standingExcepted, standingFailed, standingLacks + "User", ""}
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		r, last := newAuditResults(), map[string]map[string]standing{}
+		r, last := newResults(), map[string]map[string]standing{}
 		for range 2000 {
 			name := fmt.Sprint("p", random.IntN(30))
 			if random.IntN(10) == 0 {
@@ -181,18 +182,18 @@ func TestAuditSamplesAreTheSameInAnyOrder(t *testing.T) {
 	for seed := range uint64(5) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		random.Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
-		r := newAuditResults()
+		r := newResults()
 		for _, object := range objects {
 			r.set(object, 1, nil)
 		}
-		got := r.status("a", 4, []unseenKind{{"b", "r"}, {"a", "r"}, {"b", "r"}})
+		got := r.status("a", 4, []stored.UnseenKind{{Kind: "b", Reason: "r"}, {Kind: "a", Reason: "r"}, {Kind: "b", Reason: "r"}})
 		if seed == 0 {
 			want = got
 		} else if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-first +now):\n%s", diff)
 		}
 	}
-	if len(want.Samples) != maxAuditSamples || want.Samples[0].Action != v1.ActionDeny || want.Samples[0].Kind != "Deployment.apps" || want.Samples[0].Name != "n02" || want.Samples[5].Kind != "Pod" || len(want.Samples[0].Message) > maxAuditSampleText {
+	if len(want.Samples) != maxSamples || want.Samples[0].Action != v1.ActionDeny || want.Samples[0].Kind != "Deployment.apps" || want.Samples[0].Name != "n02" || want.Samples[5].Kind != "Pod" || len(want.Samples[0].Message) > maxSampleText {
 		t.Errorf("samples %+v", want.Samples)
 	}
 	if len(want.Unseen) != 2 || want.Unseen[0].Subject != "a" || want.ObservedGeneration != 4 {
@@ -202,7 +203,7 @@ func TestAuditSamplesAreTheSameInAnyOrder(t *testing.T) {
 
 func TestAuditDue(t *testing.T) {
 	at := func(seconds int64) time.Time { return time.Unix(seconds, 0) }
-	r := newAuditResults()
+	r := newResults()
 	excepted := says("a", standingExcepted, "no")
 	excepted.until, excepted.due = at(100), at(100)
 	failed := says("b", standingFailed, "slow")
@@ -227,13 +228,13 @@ func TestAuditDue(t *testing.T) {
 func TestResultsOfJudgements(t *testing.T) {
 	at := func(path string) string { return "as written: " + path }
 	now := time.Unix(10, 0)
-	got := resultsOf([]judgement{
-		{at: at, Verdict: policies.Verdict{
+	got := resultsOf([]stored.Judgement{
+		{At: at, Verdict: policies.Verdict{
 			Judged:     []string{"a", "b", "c"},
 			Violations: []policies.Violation{{Policy: "a", Message: "hm", Action: v1.ActionWarn}, {Policy: "a", Message: "no", Field: "spec.b", Action: v1.ActionDeny}},
 			Expiring:   []policies.Expiring{{Policy: "b", Until: time.Unix(99, 0), Reason: "r", Violations: []policies.Violation{{Policy: "b", Message: "no", Action: v1.ActionDeny}}}},
 		}},
-		{at: at, Verdict: policies.Verdict{
+		{At: at, Verdict: policies.Verdict{
 			NotEvaluated: []policies.NotEvaluated{{Policy: "d", Missing: policies.MissingUser}},
 			Errors:       []policies.PolicyError{{Policy: "c", Reason: policies.ReasonDeadline, Message: "slow"}, {Policy: "e", Reason: policies.ReasonRuntime, Message: "bad"}},
 		}},
@@ -242,7 +243,7 @@ func TestResultsOfJudgements(t *testing.T) {
 	for _, one := range got {
 		line := fmt.Sprintf("%s %s %s", one.policy, one.standing, one.fault)
 		for _, violation := range one.violations {
-			line += " | " + violation.field + " " + violation.Message
+			line += " | " + violation.Path + " " + violation.Message
 		}
 		if !one.due.IsZero() {
 			line += fmt.Sprint(" due ", one.due.Unix())
@@ -307,7 +308,7 @@ func TestMemoryOfAuditResults(t *testing.T) {
 		return stats.HeapAlloc
 	}
 	before := heap()
-	r := newAuditResults()
+	r := newResults()
 	for i := range objects {
 		object := podNamed("", says("a", standingPasses, ""), says("b", standingPasses, ""))
 		object.uid = uuid.NewUUID()

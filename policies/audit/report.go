@@ -1,4 +1,4 @@
-package controller
+package audit
 
 import (
 	"cmp"
@@ -132,7 +132,7 @@ func (r policyResult) reported() []map[string]any {
 		found = append(found, one)
 	}
 	for _, violation := range r.violations {
-		properties := map[string]string{"field": violation.field, "fix": violation.Fix, "action": string(violation.Action)}
+		properties := map[string]string{"field": violation.Path, "fix": violation.Fix, "action": string(violation.Action)}
 		result, severity := reportResult(violation.Action)
 		if r.standing == standingExcepted {
 			result, severity = reportSkip, ""
