@@ -12,6 +12,8 @@ import (
 type decision struct {
 	// findings are those that do not depend on it.
 	findings []finding
+	// more tells that there were more than are collected.
+	more bool
 	// open is what is missing for the rest, none if there is nothing else to find.
 	open needs
 	// partly tells that something could be decided.
@@ -26,7 +28,7 @@ func (e *evaluation) decide(ctx context.Context, t trial, cancel topdown.Cancel)
 	d.partly = len(t.policy.rule.queries) == 0
 	document, cache := e.prepare(t)
 	run := &bodyRun{
-		missing: t.lacks.needs(),
+		missing: t.without(),
 		whole:   func(q *query) (*ast.Term, error) { return e.query(ctx, t, q, document, cache, cancel) },
 		evaluate: func(body ast.Body, each func(topdown.QueryResult) error) error {
 			return e.topdown(t, body, document, cache, cancel).Iter(ctx, each)
@@ -39,11 +41,9 @@ func (e *evaluation) decide(ctx context.Context, t trial, cancel topdown.Cancel)
 		if err != nil {
 			return decision{}, err
 		}
-		findings, err := findingsOf(q, value)
-		if err != nil {
+		if err := d.collect(q, value); err != nil {
 			return decision{}, err
 		}
-		d.findings = append(d.findings, findings...)
 	}
 	return d, nil
 }
@@ -124,7 +124,7 @@ func (r *bodyRun) add(body *ruleBody, to ast.Set) error {
 	exprs = append(exprs, ast.Equality.Expr(ast.VarTerm(foundVar), key))
 	err := r.evaluate(exprs, func(result topdown.QueryResult) error {
 		to.Add(result[foundVar])
-		if to.Len() > maxFindings {
+		if to.Len() > maxCollected {
 			return errEnough
 		}
 		return nil

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,10 @@ const resultVar = "violations"
 // applied.
 type finding struct {
 	message string
-	field   string
-	fix     string
+	// said is the message in all its length.
+	said  string
+	field string
+	fix   string
 	// details is what Gatekeeper's rules tell beside the message; nil for nothing.
 	details ast.Value
 	warn    bool
@@ -43,33 +46,27 @@ type evaluation struct {
 // judge evaluates the rule of one trial, as far as that can be without what the
 // trial lacks.
 func (e *evaluation) judge(ctx context.Context, t trial, cancel topdown.Cancel) (decision, error) {
-	if len(t.lacks) > 0 {
+	if t.without() != 0 {
 		return e.decide(ctx, t, cancel)
 	}
-	findings, err := e.run(ctx, t, cancel)
-	return decision{findings: findings}, err
+	return e.run(ctx, t, cancel)
 }
 
 // run evaluates the rule of one trial. It stops with an error when cancel is cancelled.
-func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) ([]finding, error) {
+func (e *evaluation) run(ctx context.Context, t trial, cancel topdown.Cancel) (decision, error) {
 	r := t.policy.rule
 	document, cache := e.prepare(t)
-	var findings []finding
+	var d decision
 	for i := range r.queries {
 		result, err := e.query(ctx, t, &r.queries[i], document, cache, cancel, e.tracers...)
 		if err != nil {
-			return nil, err
+			return decision{}, err
 		}
-		found, err := findingsOf(&r.queries[i], result)
-		if err != nil {
-			return nil, err
-		}
-		findings = append(findings, found...)
-		if len(findings) > maxFindings {
-			break
+		if err := d.collect(&r.queries[i], result); err != nil {
+			return decision{}, err
 		}
 	}
-	return findings, nil
+	return d, nil
 }
 
 // prepare gives what a rule is evaluated with: its input, and a cache that knows
@@ -146,24 +143,43 @@ var noData = func() (d struct {
 }()
 
 // Bounds on what one policy says to one request; a message past them tells
-// nobody more.
+// nobody more. More is collected than said: an update is compared with what was
+// there before by all of it.
 const (
 	maxFindings      = 100
+	maxCollected     = 1000
 	maxMessageLength = 2048
 	maxFieldLength   = 1024
 )
 
 var errNotASet = errors.New("is not a set of violations")
 
-// findingsOf reads the value of a rule. Undefined and false mean no violation;
-// true, which conftest knows, means one without words.
-func findingsOf(q *query, result *ast.Term) ([]finding, error) {
-	if result == nil {
-		return nil, nil
+// told are those of the findings that are said, those that deny before others.
+func told(findings []finding) []finding {
+	if len(findings) <= maxFindings {
+		return findings
 	}
-	var findings []finding
+	kept := make([]finding, 0, maxFindings)
+	for _, warn := range []bool{false, true} {
+		for _, one := range findings {
+			if one.warn == warn && len(kept) < maxFindings {
+				kept = append(kept, one)
+			}
+		}
+	}
+	return kept
+}
+
+// collect adds what the value of a rule says. Undefined and false mean no violation;
+// true, which conftest knows, means one without words.
+func (d *decision) collect(q *query, result *ast.Term) error {
+	if result == nil {
+		return nil
+	}
+	collected := 0
 	add := func(elem *ast.Term) error {
-		if len(findings) >= maxFindings {
+		if collected++; collected > maxCollected {
+			d.more = true
 			return nil
 		}
 		one, err := findingOf(q.name, elem)
@@ -171,26 +187,24 @@ func findingsOf(q *query, result *ast.Term) ([]finding, error) {
 			return fmt.Errorf("rule %s: %w", q.name, err)
 		}
 		one.warn = verdictOf(q.name) == "warn"
-		findings = append(findings, one)
+		d.findings = append(d.findings, one)
 		return nil
 	}
 	switch value := result.Value.(type) {
 	case ast.Set:
-		err := value.Iter(add)
-		return findings, err
+		return value.Iter(add)
 	case *ast.Array:
-		err := value.Iter(add)
-		return findings, err
+		return value.Iter(add)
 	case ast.Boolean:
-		if !value {
-			return nil, nil
+		if value {
+			message := fmt.Sprintf("rule %s holds", q.name)
+			d.findings = append(d.findings, finding{message: message, said: message, warn: verdictOf(q.name) == "warn"})
 		}
-		return []finding{{message: fmt.Sprintf("rule %s holds", q.name), warn: verdictOf(q.name) == "warn"}}, nil
+		return nil
 	case ast.String:
-		err := add(result)
-		return findings, err
+		return add(result)
 	}
-	return nil, fmt.Errorf("rule %s %w: it is of type %s", q.name, errNotASet, ast.ValueName(result.Value))
+	return fmt.Errorf("rule %s %w: it is of type %s", q.name, errNotASet, ast.ValueName(result.Value))
 }
 
 // findingOf reads one element of a rule: a message, or an object with msg, field
@@ -199,7 +213,7 @@ func findingsOf(q *query, result *ast.Term) ([]finding, error) {
 func findingOf(rule string, elem *ast.Term) (finding, error) {
 	switch value := elem.Value.(type) {
 	case ast.String:
-		return finding{message: truncate(Printable(string(value)), maxMessageLength)}, nil
+		return finding{message: truncate(Printable(string(value)), maxMessageLength), said: string(value)}, nil
 	case ast.Object:
 		var one finding
 		var wrong string
@@ -216,6 +230,9 @@ func findingOf(rule string, elem *ast.Term) (finding, error) {
 		}
 		one.field, one.fix = text("field", maxFieldLength), text("fix", maxMessageLength)
 		one.message = text("msg", maxMessageLength)
+		if msg, ok := valueOf(value.Get(stringTerm("msg"))).(ast.String); ok {
+			one.said = string(msg)
+		}
 		one.details = valueOf(value.Get(stringTerm("details")))
 		switch {
 		case one.message == "" && wrong != "":
@@ -225,6 +242,7 @@ func findingOf(rule string, elem *ast.Term) (finding, error) {
 		case wrong != "":
 			one.message = truncate(fmt.Sprintf("%s (%s)", one.message, wrong), maxMessageLength)
 		}
+		one.said = cmp.Or(one.said, one.message)
 		return one, nil
 	}
 	return finding{}, fmt.Errorf("an element is of type %s, neither a string nor an object with msg", ast.ValueName(elem.Value))

@@ -103,11 +103,11 @@ func findingsOfRule(name string, rule *ast.Rule, locals *ast.ValueMap) []finding
 	} else if result != nil {
 		result = plug(result, locals)
 	}
-	found, err := findingsOf(&query{name: name}, result)
-	if err != nil {
+	var d decision
+	if err := d.collect(&query{name: name}, result); err != nil {
 		return nil // the evaluation said so
 	}
-	return found
+	return d.findings
 }
 
 func (t *tracer) explanation(rule *ast.Rule, event topdown.Event) *Explanation {

@@ -174,5 +174,5 @@ func findingsFor(t *testing.T, r *rule, policy *v1.WorkloadPolicy, object ast.Va
 	if err != nil {
 		t.Fatalf("%s of %v: %v", policy.Name, object, err)
 	}
-	return found
+	return found.findings
 }

@@ -29,6 +29,18 @@ type trial struct {
 	// lacks are what is missing for a whole answer, first what is told of first.
 	// What a rule finds without them stands.
 	lacks lacks
+	// stored tells that the object is a stored one as it was, of whose writes nothing
+	// is known.
+	stored bool
+}
+
+// without are the needs that the trial does not meet.
+func (t trial) without() needs {
+	without := t.lacks.needs()
+	if t.stored && t.policy.rule.reads.write {
+		without |= needsWrite
+	}
+	return without
 }
 
 // onError is what an error does: what a violation would do under failurePolicy

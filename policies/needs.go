@@ -12,6 +12,9 @@ const (
 	needsOptions
 	needsInventory
 	needsNamespace
+	// needsWrite is what is about the write and not about what is written. No request
+	// lacks it; a stored object does, with which an update is compared.
+	needsWrite
 )
 
 var needsOf = map[Missing]needs{MissingUser: needsUser, MissingOptions: needsOptions, MissingInventory: needsInventory, MissingNamespaceLabels: needsNamespace}
@@ -159,6 +162,9 @@ func (f *needsFinder) read() needs {
 	}
 	if read.namespace {
 		found |= needsNamespace
+	}
+	if read.write {
+		found |= needsWrite
 	}
 	return found
 }

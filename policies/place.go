@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -23,22 +24,36 @@ var itemKeys = map[string][]string{
 
 var nameKey = []string{"name"}
 
-// placeOf gives a field path of an object for comparing only. The items of a list
+// places gives field paths of one object for comparing only.
+type places struct {
+	object ast.Value
+	// told are what tells the items of lists from one another, by the lists: nil for
+	// an item that nothing does.
+	told map[*ast.Array][]*string
+}
+
+func placesIn(object ast.Value) *places {
+	return &places{object: object, told: map[*ast.Array][]*string{}}
+}
+
+// of gives the place of a field path. The items of a list
 // are told by what tells them apart, where something does: a container that is
 // added before others moves them to other indices, and changes none. So
 // spec.containers[1].image is spec.containers["main"].image.
-func placeOf(path string, object ast.Value) string {
+func (p *places) of(path string) string {
 	steps, ok := splitPath(path)
 	if !ok {
 		return path
 	}
 	var place strings.Builder
-	at, list := object, ""
+	at, list := p.object, ""
 	for _, step := range steps {
 		next, key := valueIn(at, []string{step.key}), step.key
 		if items, isList := at.(*ast.Array); isList && next != nil {
-			if told := identityOf(next, items, list); told != nil {
-				key = told.String()
+			if index, err := strconv.Atoi(step.key); err == nil && index < items.Len() {
+				if told := p.items(items, list)[index]; told != nil {
+					key = *told
+				}
 			}
 		}
 		place.WriteString("[" + key + "]")
@@ -47,26 +62,33 @@ func placeOf(path string, object ast.Value) string {
 	return place.String()
 }
 
-// identityOf is what tells an item of a list from the others, nil if nothing does.
-func identityOf(item ast.Value, items *ast.Array, list string) ast.Value {
+// items gives what tells each item of a list from the others, nil if nothing does.
+func (p *places) items(items *ast.Array, list string) []*string {
+	if told, ok := p.told[items]; ok {
+		return told
+	}
 	keys, known := itemKeys[list]
 	if !known {
 		keys = nameKey
 	}
-	identity := membersOf(item, keys)
-	if identity == nil {
-		return nil
-	}
-	alike := 0
-	items.Foreach(func(other *ast.Term) {
-		if sameValue(membersOf(other.Value, keys), identity) {
-			alike++
+	told, alike := make([]*string, 0, items.Len()), map[string]int{}
+	items.Foreach(func(item *ast.Term) {
+		identity := membersOf(item.Value, keys)
+		if identity == nil {
+			told = append(told, nil)
+			return
 		}
+		text := identity.String()
+		alike[text]++
+		told = append(told, &text)
 	})
-	if alike != 1 {
-		return nil
+	for i, text := range told {
+		if text != nil && alike[*text] > 1 {
+			told[i] = nil
+		}
 	}
-	return identity
+	p.told[items] = told
+	return told
 }
 
 // membersOf are some members of an object in one value, nil if it has none of them,

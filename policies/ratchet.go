@@ -18,14 +18,13 @@ import (
 // change, is no fault of the stored object.
 //
 // A finding is tolerated if the old object has one at the same field, where the
-// items of lists are told by their names (see placeOf), and
-//   - with the same message, and the field's subtree is unchanged (without a
-//     field: the whole spec), or
-//   - the field lies in spec and the whole spec is unchanged.
+// items of lists are told by their names (see places), with the same message, and
+// the field's subtree is unchanged (without a field: the whole spec).
 //
 // The message counts because a rule may report at one place what depends on
 // others: a total over all roles is reported at the largest, and when another
-// grows the field's subtree is the same but the total in the message is not.
+// grows the field's subtree is the same but the total in the message is not. It
+// counts as the rule says it, also past the length that is shown.
 //
 // What the policy was not about before, by the labels of the stored object or the
 // policy's conditions, it never let be: nothing of it is tolerated. So an object
@@ -33,16 +32,20 @@ import (
 //
 // A field that cannot be where the fault is counts as none (see stray): it stays
 // as it is whatever is written, and would let every update pass.
-func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cancel topdown.Cancel) result {
+func (w *worker) ratchet(ctx context.Context, t trial, found decision, cancel topdown.Cancel) result {
 	in := w.attempt.in
 	request := w.attempt.judgement.request
+	findings := found.findings
 	if len(findings) == 0 || in.oldObject == nil || request.Operation != v1.OperationUpdate || request.Stored {
 		return result{findings: findings}
 	}
-	if !w.reachedBefore(t) {
+	// Of what was not collected nobody can tell whether it is old.
+	if found.more || !w.reachedBefore(t) {
 		return result{findings: findings}
 	}
-	before, err := w.before(t).judge(ctx, t, cancel)
+	t.stored = true
+	old := w.before(t)
+	before, err := old.judge(ctx, t, cancel)
 	if err != nil {
 		// What cannot be shown to be old counts.
 		return result{findings: findings}
@@ -50,10 +53,17 @@ func (w *worker) ratchet(ctx context.Context, t trial, findings []finding, cance
 	change := &change{
 		faultSite: faultSite{object: in.object.Value, reads: &t.policy.rule.ofObject, fields: w.attempt.judgement.request.Fields},
 		oldObject: in.oldObject.Value,
+		operation: string(old.in.operation.Value.(ast.String)),
+	}
+	known, places := map[string][]finding{}, placesIn(in.oldObject.Value)
+	for _, one := range before.findings {
+		place := places.of(one.field)
+		known[place] = append(known[place], one)
 	}
 	var r result
+	places = placesIn(in.object.Value)
 	for _, one := range findings {
-		if slices.ContainsFunc(before.findings, func(old finding) bool { return change.tolerates(one, old) }) {
+		if slices.ContainsFunc(known[places.of(one.field)], func(old finding) bool { return change.tolerates(one, old) }) {
 			r.tolerated = append(r.tolerated, one)
 		} else {
 			r.findings = append(r.findings, one)
@@ -93,20 +103,24 @@ func (w *worker) before(t trial) *evaluation {
 type change struct {
 	faultSite
 	oldObject ast.Value
+	// operation is that as which the old object was judged.
+	operation string
 }
 
+// tolerates compares findings at the same place.
 func (c *change) tolerates(now, old finding) bool {
-	if now.warn != old.warn || placeOf(now.field, c.object) != placeOf(old.field, c.oldObject) {
+	if now.warn != old.warn || !c.sameMessage(now.said, old.said) {
 		return false
 	}
-	if now.message == old.message {
-		if now.field == "" || c.stray(now.field) != "" {
-			return c.specUnchanged()
-		}
-		return c.unchanged(now.field, old.field) && sameValue(now.details, old.details)
+	if now.field == "" || c.stray(now.field) != "" {
+		return c.specUnchanged()
 	}
-	inSpec := now.field == "spec" || strings.HasPrefix(now.field, "spec.")
-	return inSpec && c.specUnchanged()
+	return c.unchanged(now.field, old.field) && sameValue(now.details, old.details)
+}
+
+// sameMessage compares messages, which may name the operation.
+func (c *change) sameMessage(now, old string) bool {
+	return now == old || strings.ReplaceAll(now, string(v1.OperationUpdate), c.operation) == old
 }
 
 // unchanged reports whether the subtree at a field is the same as it was at its

@@ -1,6 +1,7 @@
 package policies_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -127,7 +128,7 @@ violation contains {"msg": "no backoff limit", "field": "spec.runPolicy.backoffL
 			immutable, `{"spec":{"framework":"JAX"}}`, `{"spec":{"framework":"MPI"}}`, true,
 		},
 		"the message changes with something else, and the spec is unchanged": {
-			age, `{"metadata":{"annotations":{"age":"1"}},"spec":{"roles":[]}}`, `{"metadata":{"annotations":{"age":"2"}},"spec":{"roles":[]}}`, false,
+			age, `{"metadata":{"annotations":{"age":"1"}},"spec":{"roles":[]}}`, `{"metadata":{"annotations":{"age":"2"}},"spec":{"roles":[]}}`, true,
 		},
 		"the field is absent in both": {
 			absent, `{"spec":{"a":1}}`, `{"spec":{"a":2}}`, false,
@@ -303,6 +304,13 @@ violation contains {"msg": "must not be bob's", "field": "metadata.labels.owner"
   input.object.metadata.labels.owner == "bob"
 }`
 	)
+	frozenFor := func(condition string) string {
+		return `package p
+violation contains {"msg": "is frozen", "field": "metadata.labels.owner"} if {
+  input.object.metadata.labels.owner
+  ` + condition + `
+}`
+	}
 	const old = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"owner":"bob"}},"data":{"a":"1"}}`
 	const updated = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"owner":"bob"}},"data":{"a":"2"}}`
 	onUpdates := func(p *v1.WorkloadPolicySpec) { p.Match.Operations = []v1.PolicyOperation{v1.OperationUpdate} }
@@ -316,12 +324,23 @@ violation contains {"msg": "must not be bob's", "field": "metadata.labels.owner"
 		"the change":                             {frozen, nil, true},
 		"the change, of updates alone":           {frozen, []func(*v1.WorkloadPolicySpec){onUpdates}, true},
 		"that it is an update":                   {updates, nil, true},
-		"who set a label that stays":             {admins, nil, false},
+		"who writes, by what does not hold":      {admins, nil, true},
+		"who writes, by a group that is lacking": {frozenFor(`not "platform" in input.user.groups`), nil, true},
+		"who writes, by a review's":              {frozenFor(`not input.review.userInfo.username == "root"`), nil, true},
+		"the change, by what does not hold":      {frozenFor(`not input.oldObject.data == input.object.data`), []func(*v1.WorkloadPolicySpec){onUpdates}, true},
+		"the change, by object.get":              {frozenFor(`object.get(input, ["oldObject", "data"], {}) != input.object.data`), []func(*v1.WorkloadPolicySpec){onUpdates}, true},
+		"the change, by a review that is handed": {frozenFor("changed(input.review)") + "\nchanged(review) if not review.oldObject.data == review.object.data", nil, true},
+		"creations are spared":                   {frozenFor("not is_update(input.review)") + "\nis_update(review) if review.operation == \"UPDATE\"", nil, false},
+		"all of the input is walked": {`package p
+violation contains {"msg": "is bob's", "field": "metadata.labels.owner"} if {
+  walk(input, [_, value])
+  value == "bob"
+}`, nil, false},
 		"a fault of the object":                  {stored, nil, false},
 		"a fault of the object, on updates only": {stored, []func(*v1.WorkloadPolicySpec){onUpdates}, false},
 	} {
 		request := updateRequest([]byte(old), []byte(updated))
-		request.User.Username, request.UserKnown = "carl", true
+		request.User.Username, request.User.Groups, request.UserKnown = "carl", []string{"guests"}, true
 		verdict := judge(t, policy("p", tc.rego, tc.mods...), request)
 		if len(verdict.Errors) > 0 || !verdict.Allowed() != tc.denied {
 			t.Errorf("%s: denied is %t, want %t: %+v", name, !verdict.Allowed(), tc.denied, verdict)
@@ -362,5 +381,85 @@ violation contains {"msg": "must be small", "field": "data.size"} if input.objec
 		if len(verdict.Errors) > 0 || !verdict.Allowed() != tc.denied {
 			t.Errorf("%s: denied is %t, want %t: %+v", name, !verdict.Allowed(), tc.denied, verdict)
 		}
+	}
+}
+
+// TestRatchetOfMany: what is not said because there is too much counts all the same.
+func TestRatchetOfMany(t *testing.T) {
+	const rego = `package p
+violation contains {"msg": sprintf("key %s", [k]), "field": sprintf("data[%s]", [k])} if {
+  some k, _ in input.object.data
+  startswith(k, "bad")
+}
+warn contains sprintf("key %s", [k]) if {
+  some k, _ in input.object.data
+  startswith(k, "odd")
+}`
+	object := func(name string, n int, more ...string) []byte {
+		var keys []string
+		for i := range n {
+			keys = append(keys, fmt.Sprintf(`"%s%04d":"1"`, name, i))
+		}
+		return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{},"data":{` + strings.Join(append(keys, more...), ",") + `}}`)
+	}
+	const another = `"badzzz":"1"`
+	for name, tc := range map[string]struct {
+		old, new          []byte
+		denied, tolerated int
+	}{
+		"as many as are said":       {object("bad", 100), object("bad", 100, another), 1, 100},
+		"more":                      {object("bad", 150), object("bad", 150, another), 1, 100},
+		"more, and none is new":     {object("bad", 150), object("bad", 150, `"good":"1"`), 0, 100},
+		"too many to compare":       {object("bad", 1001), object("bad", 1001, `"good":"1"`), 100, 0},
+		"warnings before a refusal": {object("odd", 0), object("odd", 150, another), 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			verdict := judge(t, policy("p", rego), updateRequest(tc.old, tc.new))
+			if len(verdict.Errors) > 0 || len(verdict.Denied()) != tc.denied || len(verdict.Tolerated) != tc.tolerated {
+				t.Errorf("denied %d, tolerated %d, errors %v", len(verdict.Denied()), len(verdict.Tolerated), verdict.Errors)
+			}
+		})
+	}
+}
+
+// TestRatchetOfTotals: a total that grows is new wherever it is reported, however
+// long its message is, and whatever it grows by.
+func TestRatchetOfTotals(t *testing.T) {
+	const shares = `package p
+violation contains {"msg": sprintf("asks for %d", [total]), "field": "spec.replicas"} if {
+  total := input.object.spec.replicas * to_number(input.object.metadata.annotations.shares)
+  total > 4
+}`
+	const long = `package p
+violation contains {"msg": sprintf("%s: %d in all", [concat(",", [n | some n in input.object.spec.names]), sum(input.object.spec.counts)]), "field": "spec.names"} if {
+  sum(input.object.spec.counts) > 4
+}`
+	const operation = `package p
+violation contains {"msg": sprintf("%s of %d replicas", [input.operation, input.object.spec.replicas]), "field": "spec.replicas"} if input.object.spec.replicas > 1`
+	scaled := func(replicas, shares string) []byte {
+		return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"annotations":{"shares":"` + shares + `"}},"spec":{"replicas":` + replicas + `}}`)
+	}
+	names := `"` + strings.Repeat("n", 3000) + `"`
+	counted := func(count string) []byte {
+		return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{},"spec":{"names":[` + names + `],"counts":[` + count + `]}}`)
+	}
+	for name, tc := range map[string]struct {
+		rego     string
+		old, new []byte
+		denied   bool
+	}{
+		"it grows by metadata":                      {shares, scaled("2", "5"), scaled("2", "500"), true},
+		"it stays":                                  {shares, scaled("2", "5"), scaled("2", "5.0"), false},
+		"it grows past what is shown":               {long, counted("60"), counted("559"), true},
+		"it stays past what is shown":               {long, counted("60"), counted("30, 30"), false},
+		"the message names the operation":           {operation, scaled("2", "1"), scaled("2", "2"), false},
+		"the message names the operation and grows": {operation, scaled("2", "1"), scaled("3", "1"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			verdict := judge(t, policy("p", tc.rego), updateRequest(tc.old, tc.new))
+			if len(verdict.Errors) > 0 || !verdict.Allowed() != tc.denied {
+				t.Errorf("denied is %t, want %t: %+v", !verdict.Allowed(), tc.denied, verdict)
+			}
+		})
 	}
 }

@@ -15,6 +15,9 @@ type reads struct {
 	// options tells that the rule looks at the options of a request, such as who
 	// manages the fields that are written.
 	options bool
+	// write tells that the rule names who makes a request, its options or the old
+	// object: that it is about the write, and not about what is written alone.
+	write bool
 	// document tells that the rule reads members of the object at the top of
 	// the input, as rules written for conftest do.
 	document bool
@@ -64,10 +67,11 @@ func (r *reads) add(read valueRead) {
 	case !ok:
 		*r = reads{user: true, namespace: true, review: true, options: true, document: true, managedFields: true}
 	case member == "user":
-		r.user = true
+		r.user, r.write = true, true
 	case member == "namespace":
 		r.addNamespace(read)
 	case member == "object", member == "oldObject":
+		r.write = r.write || member == "oldObject"
 		r.addObject(read, 1)
 	case member == "review":
 		r.addReview(read)
@@ -95,13 +99,14 @@ func (r *reads) addReview(read valueRead) {
 	case !ok:
 		r.user, r.namespace, r.options, r.managedFields = true, true, true, true
 	case member == "userInfo":
-		r.user = true
+		r.user, r.write = true, true
 	case member == "namespaceObject", member == "_unstable":
 		r.namespace = true
 	case member == "object", member == "oldObject":
+		r.write = r.write || member == "oldObject"
 		r.addObject(read, 2)
 	case member == "options":
-		r.options = true
+		r.options, r.write = true, true
 	}
 }
 
@@ -137,6 +142,7 @@ func (r reads) and(other reads) reads {
 		namespace:     r.namespace || other.namespace,
 		review:        r.review || other.review,
 		options:       r.options || other.options,
+		write:         r.write || other.write,
 		document:      r.document || other.document,
 		managedFields: r.managedFields || other.managedFields,
 	}

@@ -146,10 +146,10 @@ func (w *worker) evaluate(ctx context.Context, t trial) (r result) {
 	if err != nil {
 		return w.failed(ctx, err)
 	}
-	findings := found.findings
-	r = w.ratchet(ctx, t, findings, w.cut.cancel)
+	r = w.ratchet(ctx, t, found, w.cut.cancel)
+	r.findings, r.tolerated = told(r.findings), told(r.tolerated)
 	r.lacks, r.partly = t.lacks.first(found.open), found.partly
-	if limits.Explain && len(findings) > 0 {
+	if limits.Explain && len(found.findings) > 0 {
 		w.eval.explain(ctx, t, w.cut.cancel, r.findings, r.tolerated)
 	}
 	return r

@@ -82,8 +82,8 @@ func Hold(ctx context.Context, conditions []admissionregistrationv1.MatchConditi
 
 // HeldBefore gives what says whether conditions hold for the object before an
 // update, as if it were created now or updated without a change. They do where that
-// cannot be told: of conditions that fail or need what is not known, and of those on
-// the change.
+// cannot be told: of conditions that need what is not known, and of those on
+// the change. For an object that one fails for no policy was ever asked.
 func HeldBefore(ctx context.Context, request *admissionv1.AdmissionRequest, requester Requester) func([]admissionregistrationv1.MatchCondition) bool {
 	stored := *request
 	stored.Object = request.OldObject
@@ -99,7 +99,8 @@ func HeldBefore(ctx context.Context, request *admissionv1.AdmissionRequest, requ
 			if asked.Operation = operation; operation == admissionv1.Create {
 				asked.OldObject = runtime.RawExtension{}
 			}
-			if holds, err := Hold(ctx, conditions, &asked, requester); holds || err != nil {
+			holds, err := Hold(ctx, conditions, &asked, requester)
+			if _, fails := errors.AsType[*Error](err); holds || err != nil && !fails {
 				return true
 			}
 		}

@@ -90,7 +90,7 @@ func TestHeldBefore(t *testing.T) {
 		"of updates":                          {conditions: expressions("request.operation == 'UPDATE'", free), old: object(""), want: true},
 		"of updates, and it was exempt":       {conditions: expressions("request.operation == 'UPDATE'", free), old: exempt, want: false},
 		"on the change, which there was none": {conditions: expressions("object.spec != oldObject.spec"), old: exempt, want: true},
-		"a condition that fails":              {conditions: expressions("object.spec.nodeName == 'a'"), old: object(""), want: true},
+		"a condition that fails":              {conditions: expressions("object.spec.nodeName == 'a'"), old: object(""), want: false},
 		"who writes":                          {conditions: expressions("request.userInfo.username == 'jo'", free), old: exempt, want: false},
 		"what nobody knows":                   {conditions: expressions("authorizer.group('').resource('pods').check('list').allowed()"), old: object(""), want: true},
 	}

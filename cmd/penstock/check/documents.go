@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -37,6 +38,19 @@ type document struct {
 	// before is how many lines of the file come before it.
 	before int
 	isJSON bool
+	// read is the text as YAML, once it was asked for: a List of thousands of objects
+	// is one document. Its root is nil where the text cannot be read.
+	read *yamlText
+}
+
+type yamlText struct{ root *yamlv3.Node }
+
+// root gives the document as YAML; nil where it cannot be read.
+func (d *document) root() *yamlv3.Node {
+	if d.read == nil {
+		d.read = &yamlText{parsed(d.text)}
+	}
+	return d.read.root
 }
 
 func documents(text []byte) []document {

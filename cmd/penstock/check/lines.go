@@ -31,14 +31,13 @@ func (o Object) find(path string) *yaml.Node {
 // lookup follows a path as far as it goes. It gives the node it arrives at, nil
 // if that is not the end of the path, and the place of the last one passed.
 func (o Object) lookup(path []string) (end, place *yaml.Node) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(o.source.text, &document); err != nil || len(document.Content) == 0 {
+	end = o.source.root()
+	if end == nil {
 		return nil, nil
 	}
 	for _, item := range slices.Backward(o.Items) {
 		path = append([]string{"items", strconv.Itoa(item - 1)}, path...)
 	}
-	end = document.Content[0]
 	place = end
 	for _, segment := range path {
 		key, value := child(end, segment)
