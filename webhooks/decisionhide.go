@@ -120,7 +120,7 @@ func (h *hider) withoutBeginning(text string) string {
 }
 
 // spellingsOf are the ways in which a text stands in another: as it is, quoted as Go,
-// Rego and JSON do, and quoted once more within what is quoted.
+// Rego and JSON do, quoted once more within what is quoted, and in one line.
 func spellingsOf(text string) []string {
 	found := []string{text}
 	for range 2 {
@@ -129,14 +129,18 @@ func spellingsOf(text string) []string {
 		}
 		slices.Sort(found)
 		found = slices.Compact(found)
-		if len(found) == 1 {
+		if len(found) == 1 && !strings.Contains(text, "  ") {
 			return found // most values need no quoting
 		}
 	}
 	for _, one := range slices.Clone(found) {
 		found = append(found, policies.Printable(one)) // as the engine has them
 	}
-	return found
+	for _, one := range slices.Clone(found) {
+		found = append(found, inOneLine(one)) // as warnings have them
+	}
+	words := strings.Join(strings.Fields(text), " ")
+	return append(found, words, policies.Printable(words))
 }
 
 func inner(quoted string) string { return quoted[1 : len(quoted)-1] }

@@ -36,9 +36,11 @@ func TestDecisionLogHidesWhatRulesQuote(t *testing.T) {
 		"as JSON in an object": `sprintf("%v", [[json.marshal(variable)]])`,
 		"without space":        `trim_space(variable.value)`,
 		"cut in the middle":    `sprintf("%2030s%s", ["", variable.value])`,
+		"in one line":          `concat(" ", [word | some word in regex.split("[ \\n\\t\\r]+", variable.value)])`,
 		"of an argument":       `concat(" ", input.object.spec.containers[0].args)`,
 		"line by line":         `concat(" | ", split(variable.value, "\n"))`,
 	}
+	values["short lines"], values["a tab"], values["blanks"] = "user admin\nSECRETaa\n", "SECRETa\tSECRETb", "SECRETa  SECRETb"
 	for valueName, value := range values {
 		for bodyName, body := range bodies {
 			if bodyName == "line by line" && valueName != "lines" {
@@ -47,16 +49,17 @@ func TestDecisionLogHidesWhatRulesQuote(t *testing.T) {
 			t.Run(valueName+", "+bodyName, func(t *testing.T) {
 				rule := policyOn("p", "", "Pod", `some variable in input.object.spec.containers[0].env; said := `+body+
 					`; msg := said; field := sprintf("spec.containers[%s]", [said])`)
+				warning := policyOn("w", "", "Pod", `some variable in input.object.spec.containers[0].env; msg := `+body+`; field := "spec"`, warns)
 				written, err := json.Marshal(value)
 				if err != nil {
 					t.Fatal(err)
 				}
-				events := logOf(t, webhooks.DecisionLogOptions{Mask: maskOf(t, ".*")}, []*v1.WorkloadPolicy{rule}, podRequest(t, fmt.Sprintf(
+				events := logOf(t, webhooks.DecisionLogOptions{Mask: maskOf(t, ".*")}, []*v1.WorkloadPolicy{rule, warning}, podRequest(t, fmt.Sprintf(
 					`{"metadata":{"name":"a"},"spec":{"containers":[{"args":[%[1]s],"env":[{"name":"A","value":%[1]s}]}]}}`, written)))
 				if len(events) != 1 {
 					t.Fatalf("got %d events", len(events))
 				}
-				if fault := events[0]["result"].(map[string]any)["violations"]; fault == nil {
+				if result := events[0]["result"].(map[string]any); result["violations"] == nil || result["warnings"] == nil {
 					t.Fatalf("got %v", events[0])
 				}
 				if whole, _ := json.Marshal(events[0]); strings.Contains(string(whole), "SECRET") {
