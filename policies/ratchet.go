@@ -19,7 +19,8 @@ import (
 //
 // A finding is tolerated if the old object has one at the same field, where the
 // items of lists are told by their names (see places), with the same message, and
-// the field's subtree is unchanged (without a field: the whole spec).
+// the field's subtree is unchanged (without a field: the whole spec, and the labels and
+// annotations that the rule names).
 //
 // The message counts because a rule may report at one place what depends on
 // others: a total over all roles is reported at the largest, and when another
@@ -113,7 +114,7 @@ func (c *change) tolerates(now, old finding) bool {
 		return false
 	}
 	if now.field == "" || c.stray(now.field) != "" {
-		return c.specUnchanged()
+		return c.specUnchanged() && c.metadataUnchanged()
 	}
 	return c.unchanged(now.field, old.field) && sameValue(now.details, old.details)
 }
@@ -133,6 +134,29 @@ func (c *change) unchanged(path, before string) bool {
 // everything but metadata and status.
 func (c *change) specUnchanged() bool {
 	return sameValue(withoutRecord(c.object), withoutRecord(c.oldObject))
+}
+
+// metadataUnchanged compares the labels and annotations that the rule names. Those
+// of names that its text does not tell may be any, and are written by controllers
+// all the time: of these, its message has to tell.
+func (c *change) metadataUnchanged() bool {
+	metadata := c.reads.named.members["metadata"]
+	if metadata == nil {
+		return true
+	}
+	for _, group := range []string{"labels", "annotations"} {
+		read := metadata.members[group]
+		if read == nil {
+			continue
+		}
+		for name := range read.members {
+			path := []string{"metadata", group, name}
+			if name != anyMember && !sameValue(valueIn(c.object, path), valueIn(c.oldObject, path)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // withoutRecord drops what is written about an object rather than in it.

@@ -463,3 +463,38 @@ violation contains {"msg": sprintf("%s of %d replicas", [input.operation, input.
 		})
 	}
 }
+
+// TestRatchetOfMetadata: rules without a field, as Gatekeeper's are, may be about
+// labels and annotations.
+func TestRatchetOfMetadata(t *testing.T) {
+	const snippet = `package p
+violation contains {"msg": "snippets are not allowed"} if input.review.object.metadata.annotations["example.com/snippet"]`
+	const required = `package p
+violation contains {"msg": sprintf("lacks %v", [missing])} if {
+  given := {l | some l, _ in input.review.object.metadata.labels}
+  missing := {"owner"} - given
+  count(missing) > 0
+}`
+	object := func(metadata string) []byte {
+		return []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{` + metadata + `},"spec":{"a":1}}`)
+	}
+	annotated := func(snippet, other string) []byte {
+		return object(`"annotations":{"example.com/snippet":"` + snippet + `","other":"` + other + `"}`)
+	}
+	for name, tc := range map[string]struct {
+		rego     string
+		old, new []byte
+		denied   bool
+	}{
+		"what the rule names changes":     {snippet, annotated("a", ""), annotated("b", ""), true},
+		"another annotation changes":      {snippet, annotated("a", "1"), annotated("a", "2"), false},
+		"any label, of which none is new": {required, object(`"labels":{"a":"1"}`), object(`"labels":{"a":"2","b":"1"}`), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			verdict := judge(t, policy("p", tc.rego), updateRequest(tc.old, tc.new))
+			if len(verdict.Errors) > 0 || !verdict.Allowed() != tc.denied {
+				t.Errorf("denied is %t, want %t: %+v", !verdict.Allowed(), tc.denied, verdict)
+			}
+		})
+	}
+}
