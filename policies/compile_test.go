@@ -24,6 +24,24 @@ func TestCompile(t *testing.T) {
 		"Rego v0, as in Gatekeeper templates": {
 			policy: policy("p", "package k8srequired\nviolation[{\"msg\": msg}] { not input.review.object.metadata.labels.team\n msg := \"label team is missing\" }"),
 		},
+		"an object in place of a set": {
+			policy: policy("p", "package p\nimport rego.v1\nviolation[msg] if { input.object.a; msg := \"x\" }\ndeny[\"a\"] if input.object.b"),
+			want: []string{
+				"spec.rego: 3:1: rego_compile_error: violation makes an object, whose members are no violations: write violation contains msg if {…}",
+				"spec.rego: 4:1: rego_compile_error: deny makes an object, whose members are no violations: write deny contains \"a\" if {…}",
+			},
+		},
+		"sets in an object": {
+			policy: policy("p", "package p\nviolation.a contains \"x\" if input.object.a"),
+			want:   []string{"spec.rego: 2:1: rego_compile_error: violation makes an object of sets: write violation contains … if {…}"},
+		},
+		"what is no message": {
+			policy: policy("p", "package p\nviolation contains 5 if input.object.a"),
+			want:   []string{"spec.rego: 2:1: rego_compile_error: violation contains 5, and what it contains has to be a message, or an object with msg, field and fix"},
+		},
+		"helpers of any shape": {
+			policy: policy("p", "package p\nviolation contains \"x\" if deny_a(input.object)\ndeny_a(x) if x.a\nwarn_b[x] := 1 if some x in [1]"),
+		},
 		"rules of conftest": {
 			policy: policy("p", "package main\ndeny contains \"a\" if input.kind == \"TrainingJob\"\nwarn contains \"b\" if input.spec"),
 		},
@@ -110,7 +128,7 @@ func TestCompile(t *testing.T) {
 		},
 		"a function for a verdict": {
 			policy: policy("p", "package p\nviolation(x) := x\n"),
-			want:   []string{"spec.rego: 2:1: rego_compile_error: violation must be a set of violations and is a function"},
+			want:   []string{"spec.rego: 2:1: rego_compile_error: violation is a function: write violation contains … if {…}, and give the function another name"},
 		},
 		"no package": {
 			policy: policy("p", "# nothing\n"),

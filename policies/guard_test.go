@@ -94,7 +94,6 @@ func TestGuard(t *testing.T) {
 		"a default":       "default violation := []\nviolation := [1] if input.object.none",
 		"an alternative":  "violation := [1] if { input.object.none } else := [2]",
 		"a complete rule": "deny if input.object.none",
-		"an object":       "violation[x] := 1 if { input.object.none; x := 1 }",
 	} {
 		r, faults := compileRule("package x\n" + text)
 		if faults != nil {

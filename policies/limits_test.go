@@ -54,7 +54,7 @@ func TestPoliciesAreCut(t *testing.T) {
 		"a slow builtin":                     {hangs, blob, policies.Options{}, policies.ReasonDeadline},
 		"a runtime error":                    {conflicts, trainingJob, policies.Options{}, policies.ReasonRuntime},
 		"a result of no use":                 {"package p\nviolation := 7", trainingJob, policies.Options{}, policies.ReasonRuntime},
-		"an element of no use":               {"package p\nviolation contains 7 if true", trainingJob, policies.Options{}, policies.ReasonRuntime},
+		"an element of no use":               {"package p\nviolation contains x if x := 7", trainingJob, policies.Options{}, policies.ReasonRuntime},
 		"too large an object":                {alwaysFails, trainingJob, policies.Options{MaxInputBytes: 20}, policies.ReasonInput},
 		"no JSON":                            {alwaysFails, []byte("{"), policies.Options{}, policies.ReasonInput},
 		"a name twice":                       {alwaysFails, []byte(`{"a":1,"a":2}`), policies.Options{}, policies.ReasonInput},

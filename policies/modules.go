@@ -163,12 +163,8 @@ func checkModule(module *ast.Module) []RegoFault {
 		place.Message = fmt.Sprintf("package %s is reserved: call it after the policy", string(root))
 		return []RegoFault{place}
 	}
-	for _, r := range module.Rules {
-		if slices.Contains(verdictRules, ruleName(r)) && len(r.Head.Args) > 0 {
-			place.Line, place.Column = r.Location.Row, r.Location.Col
-			place.Message = fmt.Sprintf("%s must be a set of violations and is a function", ruleName(r))
-			return []RegoFault{place}
-		}
+	if faults := oddVerdicts(module); faults != nil {
+		return faults
 	}
 	if len(verdictNames(module)) == 0 {
 		place.Message = "there is no rule violation (or deny, or warn)"

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -36,6 +37,42 @@ func verdictNames(module *ast.Module) []string {
 	slices.Sort(named)
 	plain := slices.DeleteFunc(slices.Clone(verdictRules), func(name string) bool { return !defines(module, name) })
 	return append(plain, named...)
+}
+
+// oddVerdicts finds rules that are called violation, deny or warn and never give what
+// a verdict is made of: for every request they would be an error.
+func oddVerdicts(module *ast.Module) []RegoFault {
+	var faults []RegoFault
+	for _, r := range module.Rules {
+		name := ruleName(r)
+		if name != verdictOf(name) {
+			continue
+		}
+		wrong, element := "", r.Head.Key
+		switch {
+		case len(r.Head.Args) > 0:
+			wrong = fmt.Sprintf("is a function: write %s contains … if {…}, and give the function another name", name)
+		case r.Head.RuleKind() == ast.MultiValue && len(r.Head.Ref()) > 1:
+			wrong = fmt.Sprintf("makes an object of sets: write %s contains … if {…}", name)
+		case r.Head.RuleKind() == ast.SingleValue && len(r.Head.Ref()) > 1:
+			wrong = fmt.Sprintf("makes an object, whose members are no violations: write %s contains %s if {…}", name, r.Head.Ref()[1])
+		case element != nil && ast.IsConstant(element.Value) && !isFinding(element.Value):
+			wrong = fmt.Sprintf("contains %s, and what it contains has to be a message, or an object with msg, field and fix", element)
+		}
+		if wrong != "" {
+			faults = append(faults, RegoFault{Line: r.Location.Row, Column: r.Location.Col, Code: ast.CompileErr, Message: fmt.Sprintf("%s %s", name, wrong)})
+		}
+	}
+	return faults
+}
+
+// isFinding reports whether a value may be one element of a verdict.
+func isFinding(value ast.Value) bool {
+	switch value.(type) {
+	case ast.String, ast.Object:
+		return true
+	}
+	return false
 }
 
 // rule is the compiled Rego of one policy. Each policy has a compiler of its
