@@ -24,6 +24,13 @@ var itemKeys = map[string][]string{
 
 var nameKey = []string{"name"}
 
+// itemDefaults are what an item has that does not say it: the stored object of a
+// file may not say what the API server would have written into it.
+var itemDefaults = map[string]map[string]*ast.Term{
+	"ports":       {"protocol": ast.StringTerm("TCP")},
+	"tolerations": {"operator": ast.StringTerm("Equal")},
+}
+
 // places gives field paths of one object for comparing only.
 type places struct {
 	object ast.Value
@@ -73,7 +80,7 @@ func (p *places) items(items *ast.Array, list string) []*string {
 	}
 	told, alike := make([]*string, 0, items.Len()), map[string]int{}
 	items.Foreach(func(item *ast.Term) {
-		identity := membersOf(item.Value, keys)
+		identity := membersOf(item.Value, keys, itemDefaults[list])
 		if identity == nil {
 			told = append(told, nil)
 			return
@@ -93,7 +100,7 @@ func (p *places) items(items *ast.Array, list string) []*string {
 
 // membersOf are some members of an object in one value, nil if it has none of them,
 // and what is no object itself.
-func membersOf(item ast.Value, names []string) ast.Value {
+func membersOf(item ast.Value, names []string, defaults map[string]*ast.Term) ast.Value {
 	if ast.IsScalar(item) {
 		return item
 	}
@@ -109,6 +116,11 @@ func membersOf(item ast.Value, names []string) ast.Value {
 	}
 	if found.Len() == 0 {
 		return nil
+	}
+	for name, value := range defaults {
+		if found.Get(stringTerm(name)) == nil {
+			found.Insert(stringTerm(name), value)
+		}
 	}
 	return found
 }

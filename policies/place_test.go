@@ -136,6 +136,10 @@ violation contains {"msg": "image is not ours", "field": "spec.containers.0.imag
 			ports, `{"containers":[{"name":"a","ports":[{"containerPort":80,"protocol":"TCP","hostPort":80}]}]}`,
 			`{"containers":[{"name":"a","ports":[{"containerPort":81,"protocol":"TCP"},{"containerPort":80,"protocol":"TCP","hostPort":80}]}]}`, false,
 		},
+		"a port that says its protocol now": {
+			ports, `{"containers":[{"name":"a","ports":[{"containerPort":80,"hostPort":80}]}]}`,
+			`{"containers":[{"name":"a","ports":[{"containerPort":81},{"containerPort":80,"hostPort":80,"protocol":"TCP"}]}]}`, false,
+		},
 		"a port of another protocol": {
 			ports, `{"containers":[{"name":"a","ports":[{"containerPort":80,"protocol":"TCP","hostPort":80}]}]}`,
 			`{"containers":[{"name":"a","ports":[{"containerPort":80,"protocol":"UDP","hostPort":80}]}]}`, true,
