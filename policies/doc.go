@@ -14,7 +14,8 @@
 //     looks at, objectreads.go, of the object; inputreads.go, datareads.go, what it
 //     reads by name, and would if it were there; valueflow.go, valuepaths.go, how
 //     that is followed through variables, functions and rules;
-//     operationreads.go, which operations it looks for;
+//     operationreads.go, which operations it looks for; objecttexts.go, where it takes
+//     an object for a text;
 //     capabilities.go, what it may call; compileerror.go, what is wrong with it;
 //   - engine.go, snapshot.go, index.go: the policies in force;
 //   - scope.go: which of them a webhook of the API server asks; reach.go, what it

@@ -96,6 +96,19 @@ func oddOperations(compiled *policies.Policy) field.ErrorList {
 	return advice
 }
 
+// objectsAsTexts gives advice on objects of the input that a rule compares to texts.
+func objectsAsTexts(compiled *policies.Policy) field.ErrorList {
+	var advice field.ErrorList
+	for _, one := range compiled.ObjectTexts() {
+		path := field.NewPath("spec", "rego")
+		if one.Lib > 0 {
+			path = field.NewPath("spec", "libs").Index(one.Lib - 1)
+		}
+		advice = append(advice, field.Forbidden(path, fmt.Sprintf("line %d: %s is an object, and never %q: write %s", one.Line, one.Object, one.Text, one.Member)))
+	}
+	return advice
+}
+
 func place(read *policies.OperationRead) string {
 	if read.Lib > 0 {
 		return fmt.Sprintf("spec.libs[%d], line %d", read.Lib-1, read.Line)
