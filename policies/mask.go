@@ -20,12 +20,13 @@ const hiddenText = "(hidden)"
 var (
 	// secretName ends as names of secrets do. A secretName or a tokenFile only
 	// says where one is.
-	secretName = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|secret|token|api[-_.]?key|access[-_.]?key|private[-_.]?key|secret[-_.]?key|credentials?)$`)
-	// secretPart is a secret in a longer text: in an argument, an assignment, or
-	// an address with a password.
-	secretPart = regexp.MustCompile(`(?i)(?:(?:password|passwd|passphrase|secret|token|api[-_]?key|access[-_]?key|private[-_]?key)[=: ]\s*|://[^/@:\s]*:)([^\s@'"]+)`)
-	// secretFlag is an argument whose secret is the next one.
-	secretFlag = regexp.MustCompile(`^--?[A-Za-z]`)
+	secretName = regexp.MustCompile(`(?i)(?:passw(?:or)?ds?|passphrase|secret|token|credentials?|bearer|authorization|cookie|` +
+		`(?:api|access|account|private|secret|encryption|signing|master|auth|ssh)[-_.]?key|` +
+		`(?:^|[-_.])(?:pass|pwd)|(?-i:[a-z](?:Pass|Pwd)))(?:[-_.]?[0-9]{1,3})?$`)
+	// modelToken is what models read and write texts in.
+	modelToken = regexp.MustCompile(`(?i)(?:^|[-_.])(?:max|min|num|per|pad|eos|bos|unk|cls|sep|mask|stop)[-_]?token$`)
+	// namesPassword is a name whose value may be any word.
+	namesPassword = regexp.MustCompile(`(?i)(?:passw(?:or)?d|passphrase)$`)
 )
 
 // lastApplied holds a whole object once more.
@@ -34,24 +35,27 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 // NamesSecret reports whether the text of a member or a variable of this name is
 // a secret.
 func NamesSecret(name string) bool {
-	return name == lastApplied || secretName.MatchString(name)
+	return name == lastApplied || secretName.MatchString(name) && !modelToken.MatchString(name)
 }
 
-// TakesSecret reports whether the argument after this one is a secret.
-func TakesSecret(argument string) bool {
-	return secretFlag.MatchString(argument) && secretName.MatchString(argument)
-}
-
-// SecretParts finds secrets within a text: where each begins and ends, in bytes.
-func SecretParts(text string) [][2]int {
-	if !strings.ContainsAny(text, "=: ") {
-		return nil // most texts
+// SecretsAfter finds secrets in an argument for what the one before it is: where each
+// begins and ends, in bytes.
+func SecretsAfter(before, argument string) [][2]int {
+	const around = "\\\"'` \t\r\n=:"
+	before = strings.Trim(before, around)
+	name, _, given := strings.Cut(argument, "=")
+	switch {
+	case argument == "":
+	case aFlag.MatchString(before) && NamesSecret(before):
+		return [][2]int{{0, len(argument)}}
+	case given && aFlag.MatchString(name) && NamesSecret(name) && len(name)+1 < len(argument):
+		return [][2]int{{len(name) + 1, len(argument)}} // spaces and all
+	case userFlag.MatchString(before):
+		if from, holds := passwordOf(argument); holds {
+			return [][2]int{{from, len(argument)}}
+		}
 	}
-	var parts [][2]int
-	for _, match := range secretPart.FindAllStringSubmatchIndex(text, -1) {
-		parts = append(parts, [2]int{match[2], match[3]})
-	}
-	return parts
+	return nil
 }
 
 // newMask finds what to hide in a document.
@@ -80,18 +84,24 @@ func (m *mask) collect(value ast.Value) {
 			}
 		})
 	case *ast.Array:
-		flag := false
+		before := ""
 		value.Foreach(func(term *ast.Term) {
-			text, isText := term.Value.(ast.String)
-			if flag && isText {
-				m.hide(string(text))
+			text, _ := term.Value.(ast.String)
+			for _, part := range SecretsAfter(before, string(text)) {
+				m.hide(string(text)[part[0]:part[1]])
 			}
-			flag = isText && TakesSecret(string(text))
+			before = string(text)
 			m.collect(term.Value)
 		})
 	case ast.String:
 		for _, part := range SecretParts(string(value)) {
-			m.hide(string(value)[part[0]:part[1]])
+			secret := string(value)[part[0]:part[1]]
+			m.hide(secret)
+			for _, piece := range SecretPieces(secret) {
+				if !Ordinary(piece) {
+					m.hide(piece)
+				}
+			}
 		}
 	}
 }

@@ -57,23 +57,33 @@ func (h *hider) add(secret string) {
 	}
 }
 
-// hide takes what was masked out of what a rule says: it may quote it.
+// hide takes what was masked out of what a rule says: it may quote it, and be cut.
 func (h *hider) hide(text string) string {
 	if len(h.secrets) == 0 || text == "" {
 		return text
 	}
-	if h.replacer == nil {
-		h.prepare()
+	h.prepare()
+	return h.replace(h.hideCut(text)) // the cut first: pieces of a value are values too
+}
+
+// replace takes what was masked out of a text that holds all of it.
+func (h *hider) replace(text string) string {
+	if len(h.secrets) == 0 || text == "" {
+		return text
 	}
+	h.prepare()
 	for _, spelling := range h.long {
 		if len(spelling) <= len(text) {
 			text = strings.ReplaceAll(text, spelling, redacted)
 		}
 	}
-	return h.hideCut(h.replacer.Replace(text))
+	return h.replacer.Replace(text)
 }
 
 func (h *hider) prepare() {
+	if h.replacer != nil {
+		return
+	}
 	all := map[string]bool{}
 	for secret := range h.secrets {
 		for _, spelling := range spellingsOf(secret) {

@@ -63,6 +63,9 @@ type maskedInput struct {
 	input          map[string]any
 	erased, masked []string
 	hider
+	// named are the masked values that are known to be secrets, without those that
+	// may mean another thing elsewhere.
+	named hider
 }
 
 // apply adds the objects of a request to its input, and masks it.
@@ -135,9 +138,25 @@ func (d *maskedInput) maskSecret(path string, object map[string]any) {
 func (d *maskedInput) mask(path string, members map[string]any, name string) {
 	if value, ok := members[name].(string); ok {
 		d.add(value)
+		if called, _ := members["name"].(string); name != "value" || policies.NamesSecret(called) {
+			d.addNamed(value)
+		}
+		for _, part := range policies.SecretParts(value) {
+			d.addNamed(value[part[0]:part[1]])
+		}
 	}
 	members[name] = redacted
 	d.masked = append(d.masked, path)
+}
+
+// addNamed has a secret hidden wherever it stands, and what it may be made of.
+func (d *maskedInput) addNamed(secret string) {
+	for _, one := range append(policies.SecretPieces(secret), secret) {
+		if !policies.Ordinary(one) {
+			d.add(one)
+			d.named.add(one)
+		}
+	}
 }
 
 // erase takes away what segments lead to.
@@ -220,34 +239,37 @@ func (d *maskedInput) maskSecrets(path string, at any) {
 			}
 		}
 	case []any:
-		afterFlag := false
+		before := ""
 		for i, element := range value {
 			below := path + "/" + strconv.Itoa(i)
 			text, isText := element.(string)
-			switch {
-			case !isText:
+			if !isText {
 				d.maskSecrets(below, element)
-			case afterFlag && text != "":
-				d.add(text)
-				value[i], d.masked = redacted, append(d.masked, below)
-			default:
+			} else if parts := policies.SecretsAfter(before, text); len(parts) > 0 {
+				value[i] = d.maskAt(below, text, parts)
+			} else {
 				value[i] = d.maskParts(below, text)
 			}
-			afterFlag = isText && policies.TakesSecret(text)
+			before = text
 		}
 	}
 }
 
 // maskParts masks the secrets within a text.
 func (d *maskedInput) maskParts(path, text string) string {
-	parts := policies.SecretParts(text)
+	return d.maskAt(path, text, policies.SecretParts(text))
+}
+
+func (d *maskedInput) maskAt(path, text string, parts [][2]int) string {
 	if len(parts) == 0 {
 		return text
 	}
 	var shown strings.Builder
 	end := 0
 	for _, part := range parts {
-		d.add(text[part[0]:part[1]])
+		secret := text[part[0]:part[1]]
+		d.add(secret)
+		d.addNamed(secret)
 		shown.WriteString(text[end:part[0]] + redacted)
 		end = part[1]
 	}
@@ -255,22 +277,27 @@ func (d *maskedInput) maskParts(path, text string) string {
 	return shown.String() + text[end:]
 }
 
-// holdCopies are the members in whose texts a masked value may stand once more. In
-// others it is most likely a word that means something else there.
+// holdCopies are the members in whose texts any masked value may stand once more. In
+// others a value that is not known to be a secret is most likely a word that means
+// something else there.
 var holdCopies = []string{"args", "command", "startParams", "rayStartParams", "entrypoint"}
 
-// maskCopies takes masked values out of commands and their arguments; within
-// says that at is a part of some.
+// maskCopies takes masked values out of commands and their arguments, and secrets out
+// of all texts; within says that at is a part of a command.
 func (d *maskedInput) maskCopies(path string, at any, within bool) {
 	replace := func(below string, member any, within bool, set func(string)) {
 		text, isText := member.(string)
 		if !isText {
 			d.maskCopies(below, member, within)
-		} else if within {
-			if shown := d.hide(text); shown != text {
-				set(shown)
-				d.masked = append(d.masked, below)
-			}
+			return
+		}
+		held := &d.named
+		if within {
+			held = &d.hider
+		}
+		if shown := held.replace(text); shown != text {
+			set(shown)
+			d.masked = append(d.masked, below)
 		}
 	}
 	switch value := at.(type) {
