@@ -3,8 +3,9 @@
 //
 //   - loader.go: every replica hands every WorkloadPolicy to its engine;
 //   - rules.go: which webhooks ask about what the policies match, worked out by
-//     a pure function; collection.go, what one policy needs; coverage.go, what
-//     that means for each policy;
+//     a pure function; collection.go, what one policy needs; mergedrules.go, how
+//     the rules of several become ones that the API server takes; coverage.go,
+//     what that means for each policy;
 //   - webhookconfiguration.go: the leader keeps the configuration at that, and
 //     probes that the API server works by it;
 //   - servedkinds.go: which kinds are served, as they are spelt;

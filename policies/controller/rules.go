@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -208,28 +207,4 @@ func fingerprint(webhooks []admissionregistrationv1.ValidatingWebhook) string {
 	raw, _ := json.Marshal(stripped)
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])
-}
-
-// merged unites rules that differ in their resources only, and sorts what is
-// left: the same policies give the same configuration in whatever order.
-func merged(rules []admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {
-	byRest := map[string]*admissionregistrationv1.RuleWithOperations{}
-	for _, rule := range rules {
-		slices.Sort(rule.Operations)
-		rest := fmt.Sprint(rule.APIGroups, rule.APIVersions, rule.Operations)
-		if found := byRest[rest]; found != nil {
-			found.Resources = append(found.Resources, rule.Resources...)
-			continue
-		}
-		rule.Resources = slices.Clone(rule.Resources)
-		byRest[rest] = &rule
-	}
-	var united []admissionregistrationv1.RuleWithOperations
-	for _, rest := range slices.Sorted(maps.Keys(byRest)) {
-		rule := byRest[rest]
-		slices.Sort(rule.Resources)
-		rule.Resources = slices.Compact(rule.Resources)
-		united = append(united, *rule)
-	}
-	return united
 }

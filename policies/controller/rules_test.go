@@ -191,7 +191,7 @@ func TestRules(t *testing.T) {
 		},
 		"wildcards keep away from what the cluster starts by": {
 			policies:   []*v1.WorkloadPolicy{matching("a", on("*", "*", "", "*"))},
-			want:       []string{"fail Fail /judge/fail if penstock-not-never", "  [CREATE UPDATE] [*] [*] [* */*]"},
+			want:       []string{"fail Fail /judge/fail if penstock-not-never", "  [CREATE UPDATE] [*] [*] [*/*]"},
 			exclusions: everExcluded,
 		},
 		"of one group, what is in that": {

@@ -110,6 +110,23 @@ var _ = Describe("a policy on any kind", Serial, func() {
 		Expect(out).To(ContainSubstring("is debugged"))
 	})
 
+	It("comes into force however policies name what others name as well", func(ctx context.Context) {
+		ns := newNamespace(ctx, nil)
+		const quiet = "  failurePolicy: Ignore\n  action: Audit"
+		for name, resources := range map[string]string{
+			"wild":        `[{group: "*", kinds: ["*"], subresources: ["", "*", scale]}]`,
+			"wild-kinds":  `[{group: apps, kinds: ["*"], subresources: ["", scale]}, {group: apps, kinds: [Deployment], subresources: ["", "*", scale]}]`,
+			"scaled":      `[{group: apps, kinds: [Deployment], subresources: ["", scale]}]`,
+			"odd-in-name": `[{group: apps, kinds: [StatefulSet], subresources: ["", "*/*"]}]`,
+		} {
+			applyPolicy(ctx, anyPolicy(name, resources, quiet), name, "True Enforced")
+		}
+		applyPolicy(ctx, anyPolicy("no-maps", "[{kinds: [ConfigMap]}]", "  failurePolicy: Ignore"), "no-maps", "True Enforced")
+		out, err := kubectl(ctx, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, labels: {refuse: 'yes'}}}", "create", "-n", ns, "-f", "-")
+		Expect(err).To(HaveOccurred(), out)
+		Expect(out).To(ContainSubstring("(policy no-maps)"))
+	})
+
 	It("judges a scale on what is scaled, and a deletion on what is deleted", func(ctx context.Context) {
 		ns := newNamespace(ctx, nil)
 		const growth = `    violation contains {"msg": "is too large", "field": "spec.replicas"} if { input.object.spec.replicas > 2 }
