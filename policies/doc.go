@@ -33,7 +33,7 @@
 //   - ratchet.go, place.go, faultsite.go, verdict.go: what counts of what they found,
 //     where that is, and whether it can be where a rule says; printable.go, as it is shown;
 //   - explain.go, mask.go: how it was found, for offline checks; secrettext.go,
-//     secretaddress.go, the secrets within a text, which the decision log masks too;
+//     secretvalue.go, secretaddress.go, the secrets within a text, which the decision log masks too;
 //   - workload.go, devices.go, workloadcount.go, workloadselect.go,
 //     workloadplace.go, workloadnodes.go, workloadcall.go, sharedcache.go: the shared library
 //     data.penstock.workload, computed once for all rules. Its Rego text is the

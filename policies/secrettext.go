@@ -31,7 +31,7 @@ const separatorRoom = 256
 
 var (
 	// bySign parts a name from its value by a sign, or as name and value of a variable.
-	bySign = regexp.MustCompile("^\\\\*[\"'`]?(?:\\s*[:=]=?>?|(?:\\s|\\\\[ntr])*,?(?:\\s|\\\\[ntr])*\\\\*[\"']?value\\\\*[\"']?\\s*:)(?:\\s|\\\\[ntr])*(?:-\\s+)?")
+	bySign = regexp.MustCompile("^\\\\*[\"'`]?\\]?(?:\\s*[:=]=?>?|(?:\\s|\\\\[ntr])*,?(?:\\s|\\\\[ntr])*\\\\*[\"']?value\\\\*[\"']?\\s*:)(?:\\s|\\\\[ntr])*(?:-\\s+)?")
 	// bySpace parts an argument from the next one, in a command or a list.
 	bySpace = regexp.MustCompile("^\\\\*[\"'`]?(?:\\s*,\\s*|(?:\\s|\\\\[ntr])+(?:-\\s+)?)")
 	// byBlank parts a word from the next one.
@@ -64,6 +64,7 @@ func SecretParts(text string) [][2]int {
 	}
 	scan := &secretScan{text: text, open: map[quote]bool{}}
 	scan.addresses()
+	scan.keys()
 	for at := 0; at < len(text); {
 		if !inName(text[at]) {
 			at++
@@ -119,14 +120,28 @@ func (s *secretScan) named(start, end int) int {
 	switch {
 	case flag && userFlag.MatchString(name):
 		return s.user(end, after)
+	case flag && strings.HasPrefix(name, "-u") && strings.HasPrefix(after, ":"):
+		return s.attached(start+len("-u"), end)
+	case name == "auth" || name == "_auth":
+		return s.registry(end, after)
 	case !NamesSecret(name[max(0, len(name)-separatorRoom):]) || s.inPath(start, after):
 		return end
-	case start > 0 && s.text[start-1] == '<' && strings.HasPrefix(after, ">"):
+	case strings.HasSuffix(s.text[:start], "<") && strings.HasPrefix(after, ">"):
 		return s.element(end + 1)
 	}
+	return s.value(start, end, after)
+}
+
+// value finds what belongs to the name of a secret from start to end.
+func (s *secretScan) value(start, end int, after string) int {
 	if separator := bySign.FindString(after); separator != "" && !strings.HasPrefix(after, "://") {
 		return s.assignedTo(start, end, end+len(separator), separator)
 	}
+	if next := s.called(start, end); next >= 0 {
+		return next
+	}
+	name := s.text[start:end]
+	flag := aFlag.MatchString(name)
 	separator := byBlank.FindString(after)
 	if flag {
 		separator = bySpace.FindString(after)
@@ -168,61 +183,6 @@ func (s *secretScan) follows(name string, at int, flag bool) int {
 	return s.found(from, to, quoted)
 }
 
-// assignedTo finds what is assigned to the name from start to end.
-func (s *secretScan) assignedTo(start, end, at int, separator string) int {
-	from, to, quoted := s.word(at)
-	if quoted {
-		s.hide(from, to)
-		return to
-	}
-	if end := s.header(start, from, separator); end >= to {
-		s.hide(from, end)
-		return end
-	}
-	name, word := s.text[start:end], s.text[from:to]
-	indent, first := s.indent(start, name)
-	switch broken := strings.Contains(separator, "\n"); {
-	case broken && aKey.MatchString(word):
-		return at
-	case first && aBlock.MatchString(word):
-		return s.block(indent, to)
-	case aScheme.MatchString(word):
-		from, to, quoted = s.word(len(s.text) - len(strings.TrimLeft(s.text[to:], " \t")))
-	case first && !broken && (strings.HasSuffix(separator, " ") || strings.ToUpper(name) != name):
-		// In YAML, and in files of properties.
-		to = s.restOfLine(to)
-		s.hide(from, to)
-		return to
-	}
-	return s.found(from, to, quoted)
-}
-
-// header is where an argument ends that is a header and has a name and a value, or -1.
-func (s *secretScan) header(start, from int, separator string) int {
-	mark, length := s.quoteBefore(start)
-	if length == 0 || !strings.HasSuffix(separator, ": ") {
-		return -1
-	}
-	end, _ := s.closing(from, mark)
-	return end
-}
-
-// indent is how far into its line a name is, and whether it is the first there.
-func (s *secretScan) indent(start int, name string) (int, bool) {
-	line := max(0, start-separatorRoom)
-	line += strings.LastIndexByte(s.text[line:start], '\n') + 1
-	return start - line, lineBefore.MatchString(s.text[line:start]) && !aFlag.MatchString(name)
-}
-
-// restOfLine is where the line ends that a place is in, or what it stands in.
-func (s *secretScan) restOfLine(from int) int {
-	rest := s.text[from:]
-	if end := strings.IndexAny(rest, "\n\"'`"); end >= 0 {
-		rest = rest[:end]
-	}
-	return from + len(strings.TrimRight(rest, " \t\r\\"))
-}
-
 // found hides a value, and says where to read on: within it where it is the name of
 // another one.
 func (s *secretScan) found(from, to int, quoted bool) int {
@@ -242,24 +202,6 @@ func (s *secretScan) found(from, to int, quoted bool) int {
 	return to
 }
 
-// block hides the lines of a text in YAML, which are further in than its name.
-func (s *secretScan) block(indent, at int) int {
-	for at < len(s.text) {
-		line := s.text[at:]
-		if length := strings.IndexByte(line, '\n'); length >= 0 {
-			line = line[:length+1]
-		}
-		said := strings.TrimSpace(line)
-		before := strings.Index(line, said)
-		if said != "" && before <= indent {
-			break
-		}
-		s.hide(at+before, at+before+len(said))
-		at += len(line)
-	}
-	return at
-}
-
 // user finds the password of a user and a password that follow.
 func (s *secretScan) user(end int, after string) int {
 	separator := bySpace.FindString(after)
@@ -270,6 +212,16 @@ func (s *secretScan) user(end int, after string) int {
 		return end
 	}
 	from, to, _ := s.word(end + len(separator))
+	if part, holds := passwordOf(s.text[from:to]); holds {
+		s.hide(from+part, to)
+		return to
+	}
+	return end
+}
+
+// attached finds the password in a user and a password right behind their flag.
+func (s *secretScan) attached(from, end int) int {
+	_, to, _ := s.word(end)
 	if part, holds := passwordOf(s.text[from:to]); holds {
 		s.hide(from+part, to)
 		return to

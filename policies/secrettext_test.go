@@ -40,12 +40,15 @@ func TestSecretsWithinTexts(t *testing.T) {
 		"db.password=‹correct horse›\nx=y", `token = ‹S3cr›`, `token = "‹S3cr›"`, "token\t=\t‹S3cr›", `token := "‹S3cr›"`, `token => '‹S3cr›'`, "password:\n  ‹S3cr›", "password:\n  user: x",
 		`<password>‹S3cr›</password><a>b</a>`, `Server=x;Password=‹S3cr;›`, `machine h login u password ‹hunter›`, `password ‹S3cr›`,
 		`{"script": "run --token\n‹S3cr›"}`, `{"script": "export A=1\nHF_TOKEN='‹S3cr›'\nrun"}`,
+		`python -c "os.environ['HF_TOKEN']='‹S3cr›'; run()"`, `os.environ["HF_TOKEN"] = "‹S3cr›"`, `os.putenv("HF_TOKEN", "‹S3cr›")`, `login(token='‹S3cr›', x=1)`,
+		"token:\n- ‹S3cr›\n- ‹other one›\nuser: a", `{"token":["‹S3cr›","‹b›"],"a":1}`, `{"auths":{"reg":{"auth":"‹dXNlcjpwYXNz›"}}}`,
+		"a\n-----BEGIN RSA PRIVATE KEY-----‹\nMIIE\nabc\n›-----END RSA PRIVATE KEY-----\nb", `"-----BEGIN PRIVATE KEY-----‹\nMIIE`,
 		// Headers.
 		`Authorization: Bearer ‹S3cr›`, `curl -H 'Authorization: ‹Bearer S3cr›' x`, `curl -H Authorization:‹\ Bearer\ x›`, `--auth=Bearer ‹S3cr›`, `-H "X-Api-Key: ‹S3cr›" https://h`, `Authorization: ‹S3cr›`,
 		// Addresses.
 		`https://‹T0ken›@host/x`, `https://u:‹S3cr›@host/x`, `redis://:‹S3cr›@h:6379/0`, `git+https://‹T0ken›@github.com/x/y@main`, `mongodb+srv://u:‹S/cr›@h`, `https://u:‹p@S›@h/`, `a://u:‹x›@h,a://v:‹y›@g`,
 		`https://‹ghp012345678901234567890›:‹x-oauth-basic›@github.com`, `jdbc:postgresql://h/db?user=x&password=‹S3cr›`, `https://host/x?access_token=‹S3cr›`,
-		`curl -u u:‹S3cr› https://h`, `curl -u "u:‹S3cr›" x`, `curl --user=u:‹S3cr› x`,
+		`curl -u u:‹S3cr› https://h`, `curl -u "u:‹S3cr›" x`, `curl --user=u:‹S3cr› x`, `curl -uu:‹S3cr› x`,
 	} {
 		text := strings.NewReplacer("‹", "", "›", "").Replace(marked)
 		want := text
@@ -74,6 +77,8 @@ func TestWhatIsNoSecretIsShown(t *testing.T) {
 		"--max-token=4096", "--max-num-batched-tokens 8192", `{"pad_token": "[PAD]", "lr": 0.1}`, "--tokenizer=bert --token-file /run/token", "secretName: registry",
 		"http://svc:8080/path", "https://github.com/x/y@main", "ssh://git@github.com/x", "oci://reg.example/x@sha256:0123", "http://h:80/a@b", "s3://bucket/a",
 		"nvcr.io/nvidia/pytorch:24.05-py3", "image: reg.example/vault-token:1.2", "--bypass=true", "python -u train.py --lr 0.1", "docker run -u 1000:1000 x", "bash -u http://h", "compass: north", "keyboard=us",
+		`{"secret":{"secretName":"x"},"b":"c"}`, "secret: {secretName: x, items: [a]}", `{"token":null,"a":true}`, "token: null\nuser: x", "password:\n  user: x", "password=\nuser=x",
+		"auth: basic", `{"auth": "required"}`, "token: \"\"\nuser: x", "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----", `cd "$TOKEN" && python x.py`, "secret:\n- name: x",
 		"torchrun --nnodes=4 --rdzv-endpoint=a-0:29500", "a: b\nc: d", "tokens: 5", "",
 	} {
 		if shown := shownOf(text, policies.SecretParts(text)); shown != text {
@@ -97,7 +102,7 @@ func TestSecretsOfArguments(t *testing.T) {
 func TestSecretsOfLargeTexts(t *testing.T) {
 	for _, piece := range []string{
 		"token=", "token='a", `token="`, `token=\"`, "token: ", "a", " ", `\`, `"`, "://", "://a:b@", "x://a:", "--token ", "token:\n", "password: |\n", "token=a'", `token=a"b`, "-u a:",
-		"--token --token=", "token \\\n", "'", "`token=", "token'", "<token>", "token,value", "bearer ", "token=x:", "token=$(", "é token=",
+		"--token --token=", "token \\\n", "'", "`token=", "token'", "<token>", "token,value", "bearer ", "token=x:", "token=$(", "token:\n- ", "token: [", `token: ["a",`, `("token", "`, "auth: ", "-u:", "-----BEGIN PRIVATE KEY-----", "PRIVATE KEY-----", "é token=",
 	} {
 		text := strings.Repeat(piece, (1<<20)/len(piece))
 		start := time.Now()

@@ -30,11 +30,12 @@ var secretForms = map[string][]string{
 		"token = %s", "token: %s", "a: b\npassword: %s\nc: d", "db.password=%s\nx=y", "password:\n  %s", "{token: %s}", "[--token, %s]", "- --token\n- %s\n", "- name: HF_TOKEN\n  value: %s",
 		"Authorization: Bearer %s", "--auth=Bearer %s", "https://host/x?access_token=%s&a=b", "curl -u u:%s https://h", "--user=u:%s",
 		`sh -c "run --token=%s"`, `sh -c 'HF_TOKEN=%s run'`, "password: |\n  %s\nuser: a", "<password>%s</password>", "--set=a=b,db.password=%s,c=d", "--use-auth-token --password %s", "token: %s # a note", "the password %s was used",
+		"tokens:\n  token:\n  - %s\n", "curl -uu:%s https://h",
 	},
 	quotedCharacters: {
 		`--token='%s'`, `--token="%s"`, `--token '%s'`, `--token "%s" --lr 1`, `HF_TOKEN='%s' run`, `export X_API_KEY="%s"`, `X_API_KEY="%s"; run`, `{"password": "%s"}`, `{"password":"%s","user":"x"}`, `password: "%s"`, `password: '%s'`,
 		`token = "%s"`, `{\"token\":\"%s\",\"a\":1}`, `{\\\"token\\\": \\\"%s\\\"}`, `["--token", "%s"]`, `{"name":"HF_TOKEN","value":"%s"}`, `sh -c "run --token='%s'"`, `sh -c 'run --token="%s" --x' y`, `sh -c "run --token=\"%s\""`,
-		`curl -H "Authorization: Bearer %s" x`, `curl -H 'X-Api-Key: %s' x`, `--token "%s`, `token="%s`, "password: >-\n  %s\n",
+		`curl -H "Authorization: Bearer %s" x`, `curl -H 'X-Api-Key: %s' x`, `--token "%s`, `token="%s`, `os.environ['HF_TOKEN'] = '%s'`, `os.putenv("HF_TOKEN", "%s")`, `{"token":["%s"],"a":1}`, "-----BEGIN PRIVATE KEY-----\n%s\n-----END PRIVATE KEY-----\n", "password: >-\n  %s\n",
 	},
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-%.~": {
 		"https://%s@host/x", "git+https://%s@github.com/x/y", "https://user:%s@host", "redis://:%s@h:6379/0", "postgres://u:%s@h/db?x=y", "clone https://oauth2:%s@gitlab/x.git", `DB="postgres://u:%s@h/db"`,
