@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -161,5 +162,40 @@ func TestSecretsAreNeverLogged(t *testing.T) {
 				t.Errorf("of %q, %s is not shown", texts[i], plain)
 			}
 		}
+	}
+}
+
+// TestDecisionLogOfManySecrets holds what masks to time that grows with an object, as
+// does TestDecisionLogOfLargeValues, whatever its secrets look like.
+func TestDecisionLogOfManySecrets(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // Cases must be the same each time.
+	many := func(count int, form string) string {
+		var text strings.Builder
+		for range count {
+			fmt.Fprintf(&text, form, "SECRET"+anySecret(random, "abcdefgh0123456789"))
+		}
+		return text.String()
+	}
+	for name, text := range map[string]string{
+		"many":            many(20000, "token=%s "),
+		"many words":      "token='" + many(20000, "%s ") + "'",
+		"many pieces":     "token='" + many(20000, "%s,") + "'",
+		"lines":           "password: |\n" + many(20000, "  %s\n"),
+		"escapes":         `token="SECRET` + strings.Repeat(`\\\"`, 250000) + `"`,
+		"marks":           "token=SECRETabc1 " + strings.Repeat("…", 300000),
+		"the same within": many(1, "token='%s") + strings.Repeat("a1", 250000) + "' token=" + strings.Repeat("a1", 2000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw, _ := json.Marshal(map[string]any{"metadata": map[string]any{"name": "a"}, "data": map[string]any{"a": text}})
+			rule := policyOn("p", "", "Pod", `msg := sprintf("%s", [input.object.data.a]); field := "spec"`)
+			start := time.Now()
+			events := logOf(t, webhooks.DecisionLogOptions{Mask: maskOf(t, ".*")}, []*v1.WorkloadPolicy{rule}, podRequest(t, string(raw)))
+			if took := time.Since(start); took > 20*time.Second {
+				t.Errorf("took %s", took)
+			}
+			if whole, _ := json.Marshal(events); len(events) != 1 || strings.Contains(string(whole), "SECRET") {
+				t.Errorf("got %d events, or a secret in them: %.300s", len(events), whole)
+			}
+		})
 	}
 }
