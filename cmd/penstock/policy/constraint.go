@@ -113,8 +113,9 @@ func cut(text string, limit int) string {
 // resources are the kinds of a match, all when it names none. Pods are judged
 // by the subresources that change them, too, as Gatekeeper's webhook is asked.
 func (m *constraintMatch) resources() []penstockv1.PolicyResources {
+	changes := []string{"ephemeralcontainers", "resize"}
 	if len(m.Kinds) == 0 {
-		return []penstockv1.PolicyResources{{Group: "*", Kinds: []string{"*"}}}
+		return []penstockv1.PolicyResources{{Group: "*", Kinds: []string{"*"}}, {Kinds: []string{"Pod"}, Subresources: changes}}
 	}
 	var all []penstockv1.PolicyResources
 	add := func(group string, kinds, subresources []string) {
@@ -135,9 +136,12 @@ func (m *constraintMatch) resources() []penstockv1.PolicyResources {
 		}
 		for _, group := range groups {
 			others := kinds
-			if group == "" && slices.Contains(kinds, "Pod") {
+			switch pods := slices.Contains(kinds, "Pod"); {
+			case group == "" && pods:
 				others = slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return kind == "Pod" })
-				add(group, []string{"Pod"}, []string{"", "ephemeralcontainers", "resize"})
+				add(group, []string{"Pod"}, append([]string{""}, changes...))
+			case (group == "" || group == "*") && (pods || slices.Contains(kinds, "*")):
+				add("", []string{"Pod"}, changes)
 			}
 			add(group, others, nil)
 		}
@@ -145,14 +149,18 @@ func (m *constraintMatch) resources() []penstockv1.PolicyResources {
 	return all
 }
 
+// strictest are enforcement actions, the strictest last.
+var strictest = []string{"dryrun", "warn", "deny"}
+
 // action is what the constraint does when it is asked at admission.
 func (c *constraint) action() (penstockv1.PolicyAction, error) {
 	action := c.Spec.EnforcementAction
 	if action == "scoped" {
+		// Gatekeeper takes all of them, of which the strictest is felt.
 		action = ""
 		for _, scoped := range c.Spec.ScopedEnforcementActions {
 			for _, point := range scoped.EnforcementPoints {
-				if point.Name == "*" || point.Name == "validation.gatekeeper.sh" {
+				if (point.Name == "*" || point.Name == "validation.gatekeeper.sh") && slices.Index(strictest, action) < slices.Index(strictest, scoped.Action) {
 					action = scoped.Action
 				}
 			}
@@ -209,7 +217,7 @@ func (m *constraintMatch) condition(spec *penstockv1.WorkloadPolicySpec) error {
 		condition("cluster", "!"+namespace)
 	case m.Scope != "" && m.Scope != "*" && m.Scope != "Namespaced":
 		return fmt.Errorf("spec.match.scope %q is not known", m.Scope)
-	case m.Scope == "Namespaced", len(m.Namespaces) > 0:
+	case m.Scope == "Namespaced":
 		condition("namespaced", namespace)
 	}
 	prefix, isPrefix := strings.CutSuffix(m.Name, "*")
@@ -218,9 +226,11 @@ func (m *constraintMatch) condition(spec *penstockv1.WorkloadPolicySpec) error {
 	case strings.Contains(prefix, "*"):
 		return fmt.Errorf("spec.match.name: %q: a policy knows * at the end only", m.Name)
 	case isPrefix:
-		condition("name", fmt.Sprintf("request.name.startsWith(%q)", prefix))
+		// What a name is made from counts where there is none yet, as of the pods of
+		// a ReplicaSet.
+		condition("name", fmt.Sprintf("object.metadata.?name.orValue(object.metadata.?generateName.orValue('')).startsWith(%q)", prefix))
 	default:
-		condition("name", fmt.Sprintf("request.name == %q", m.Name))
+		condition("name", fmt.Sprintf("object.metadata.?name.orValue('') == %q", m.Name))
 	}
 	return nil
 }

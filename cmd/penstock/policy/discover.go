@@ -11,6 +11,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/penstock-dev/penstock/cmd/penstock/check"
 )
 
 const (
@@ -81,9 +85,46 @@ func findTests(paths []string) (*foundTests, []error) {
 // such as the objects that cases name, would not have: one of them is enough, or
 // a case that lacks another would be passed over. isPolicy finds a policy.
 var (
-	isCase   = regexp.MustCompile(`(?m)^(expect|object|oldObject|violations|unasked|policyParameters):`)
-	isPolicy = regexp.MustCompile(`(?m)^[\s-]*kind:\s*["']?WorkloadPolicy\b`)
+	caseMembers = []string{"expect", "object", "oldObject", "violations", "unasked", "policyParameters"}
+	isCase      = regexp.MustCompile(`(?m)^\s*(` + strings.Join(caseMembers, "|") + `):`)
+	isPolicy    = regexp.MustCompile(`(?m)^[\s-]*kind:\s*["']?WorkloadPolicy\b`)
 )
+
+// isTestRule finds rules that opa test would run.
+var isTestRule = regexp.MustCompile(`(?m)^\s*(?:todo_)?(test_\w+)\s*(?:\[[^\]\n]*\]\s*)?(?:if\b|\{|:=|=[^=]|contains\b|$)`)
+
+// holdsCases reports whether a text holds cases, in whichever style they are
+// written. Cases in a list would be passed over: that is an error.
+func holdsCases(path string, text []byte) (bool, error) {
+	found := false
+	for _, document := range check.Documents(text) {
+		var value any
+		if err := yaml.Unmarshal(document.Text, &value); err != nil {
+			// What is wrong with it is said where it is read.
+			found = found || isCase.Match(document.Text)
+			continue
+		}
+		if list, ok := value.([]any); ok && slices.ContainsFunc(list, isCaseObject) {
+			return false, fmt.Errorf("%s: line %d: cases in a list are not read: make each a document of its own, with --- between them", path, document.Line)
+		}
+		found = found || isCaseObject(value)
+	}
+	return found, nil
+}
+
+func isCaseObject(value any) bool {
+	object, _ := value.(map[string]any)
+	return slices.ContainsFunc(caseMembers, func(name string) bool { _, there := object[name]; return there })
+}
+
+// strayTests is an error where Rego that is no file of tests has some, which
+// nothing would run.
+func strayTests(path string, text []byte) error {
+	if found := isTestRule.FindSubmatch(text); found != nil {
+		return fmt.Errorf("%s: %s is never run: tests lie in files that end in %s, beside the policy", path, found[1], regoTestSuffix)
+	}
+	return nil
+}
 
 // take notes a file that has to do with tests, and reports whether it is one.
 func (f *foundTests) take(path string) (isTest bool, err error) {
@@ -92,18 +133,30 @@ func (f *foundTests) take(path string) (isTest bool, err error) {
 		note(&f.folder(folder).rego, path)
 		return true, nil
 	}
-	if !isYAML(path) {
+	above, inCases := aboveCases(folder)
+	isRego := strings.HasSuffix(path, regoSuffix)
+	if !isYAML(path) && !isRego && !(inCases && filepath.Ext(path) == ".json") {
 		return false, nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return false, err
 	}
-	above, inCases := aboveCases(folder)
+	if isRego || !inCases && isPolicy.Match(text) {
+		if err := strayTests(path, text); err != nil || isRego {
+			return false, err
+		}
+	}
+	if inCases {
+		cases, err := holdsCases(path, text)
+		if cases {
+			note(&f.folder(above).cases, path)
+		}
+		if cases || err != nil {
+			return cases, err
+		}
+	}
 	switch {
-	case inCases && isCase.Match(text):
-		note(&f.folder(above).cases, path)
-		return true, nil
 	case bytes.Contains(text, []byte(suiteGroup)):
 		suite, err := ReadSuite(path)
 		if err != nil || suite == nil {

@@ -157,7 +157,7 @@ func (i *importer) constraint(raw []byte) (*penstockv1.WorkloadPolicy, error) {
 	}
 	policy.Spec.Inventory = i.inventory(t, policy.Name)
 	if len(policy.Spec.MatchConditions) > 0 {
-		i.warn("policy %s: scope, namespaces and name became matchConditions, which the API server evaluates before it asks", policy.Name)
+		i.warn("policy %s: scope and name became matchConditions, which the API server evaluates before it asks", policy.Name)
 	}
 	if at := sparesUpdates.FindString(t.rego + strings.Join(t.libs, "\n")); at != "" && byUpdatesAlone(&policy.Spec.Match) {
 		i.warn("policy %s: the rule says nothing of updates (%s), by which alone ephemeral containers and resizes come: what it refuses then passes, as it does in Gatekeeper; "+

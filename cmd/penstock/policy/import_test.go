@@ -71,7 +71,7 @@ func TestImport(t *testing.T) {
 				"kinds:\n      - Pod\n      subresources:\n      - \"\"\n      - ephemeralcontainers\n      - resize",
 				"- group: apps\n      kinds:\n      - Pod\n      - Deployment", "operations:\n    - CREATE\n    - DELETE",
 				"key: kubernetes.io/metadata.name\n        operator: In\n        values:\n        - a\n        - b", "tier: \"1\"", "objectSelector:\n      matchLabels:\n        l: \"1\"",
-				"- kube-system\n      - x-*\n      - '*-system'", "name: namespaced", `request.name.startsWith("p-")`,
+				"- kube-system\n      - x-*\n      - '*-system'", "name: namespaced", `object.metadata.?name.orValue(object.metadata.?generateName.orValue('')).startsWith("p-")`,
 				"rego: |\n    package ownerlabel", "libs:\n  - |\n    package lib.get",
 				"- apiVersion: v1\n    kind: Namespace\n  - apiVersion: example.com/v1\n    kind: Team\n  - apiVersion: example.com/v2\n    kind: Team",
 			},
@@ -81,6 +81,25 @@ func TestImport(t *testing.T) {
 			spec: `{enforcementAction: dryrun}`,
 			more: []string{"apiVersion: syncset.gatekeeper.sh/v1alpha1\nkind: SyncSet\nspec: {gvks: [{group: \"\", version: v1, kind: Namespace}, {group: apps, version: v1, kind: Deployment}]}"},
 			want: []string{"action: Audit", "inventory:\n  - apiVersion: v1\n    kind: Namespace\n  libs", "- group: '*'\n      kinds:\n      - '*'"},
+		},
+		"scoped, with more than one action": {
+			spec: `{enforcementAction: scoped, scopedEnforcementActions: [{action: deny, enforcementPoints: [{name: validation.gatekeeper.sh}]}, {action: warn, enforcementPoints: [{name: "*"}]}]}`,
+			want: []string{"action: Deny"}, warn: []string{"one of several"},
+		},
+		"pods among all kinds": {
+			spec: `{match: {kinds: [{apiGroups: ["*"], kinds: ["*"]}]}}`,
+			want: []string{"resources:\n    - kinds:\n      - Pod\n      subresources:\n      - ephemeralcontainers\n      - resize\n    - group: '*'\n      kinds:\n      - '*'"}, warn: []string{"one of several"},
+		},
+		"pods of any group": {
+			spec: `{match: {kinds: [{apiGroups: ["*"], kinds: [Pod]}]}}`,
+			want: []string{"resources:\n    - kinds:\n      - Pod\n      subresources:\n      - ephemeralcontainers\n      - resize\n    - group: '*'\n      kinds:\n      - Pod"}, warn: []string{"one of several"},
+		},
+		"namespaces, of objects in none too": {
+			spec: `{match: {namespaces: [a]}}`,
+			want: []string{"- a\n    operations:\n    - CREATE\n    - DELETE\n    resources:\n    - group: '*'\n      kinds:\n      - '*'\n    - kinds:\n      - Pod\n      subresources:\n      - ephemeralcontainers\n      - resize\n  rego"}, warn: []string{"one of several"},
+		},
+		"a name": {
+			spec: `{match: {name: p}}`, want: []string{`object.metadata.?name.orValue('') == "p"`}, warn: []string{"one of several", "became matchConditions"},
 		},
 		"scoped": {
 			spec: `{enforcementAction: scoped, scopedEnforcementActions: [{action: deny, enforcementPoints: [{name: audit.gatekeeper.sh}]}, {action: warn, enforcementPoints: [{name: validation.gatekeeper.sh}]}]}`,

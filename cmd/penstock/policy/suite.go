@@ -78,6 +78,9 @@ func ReadSuite(file string) (*Suite, error) {
 	if head.Kind != "Suite" || !strings.HasPrefix(head.APIVersion, suiteGroup) {
 		return nil, nil
 	}
+	if documents := check.Documents(text); len(documents) > 1 {
+		return nil, fmt.Errorf("%s: line %d: a file of a suite is one document: put what follows into a file of its own", file, documents[1].Line)
+	}
 	var suite Suite
 	if err := yaml.UnmarshalStrict(text, &suite); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

@@ -100,7 +100,7 @@ func readTemplate(raw []byte) (*template, error) {
 	if t.rego == "" {
 		return nil, fmt.Errorf("template %s has no Rego: rules in CEL cannot be imported", t.name)
 	}
-	t.rego = shown(t.rego)
+	t.rego = withoutVerdicts(shown(t.rego))
 	for i, lib := range t.libs {
 		t.libs[i] = shown(lib)
 	}
