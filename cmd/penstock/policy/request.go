@@ -101,19 +101,25 @@ func (c *Case) operation(hasOld bool) penstockv1.PolicyOperation {
 
 func itself(path string) string { return path }
 
-// add adds a request, by whose own objects match conditions are evaluated.
-func (m *caseRequest) add(ctx context.Context, request policies.Request, paths func(string) string) {
+// askConditions has match conditions evaluated on a request, as an API server does.
+func askConditions(ctx context.Context, request *policies.Request) {
 	asked := &admissionv1.AdmissionRequest{
 		Kind: request.Kind, Resource: request.Resource, SubResource: request.SubResource, Name: request.Name, Namespace: request.Namespace,
 		Operation: admissionv1.Operation(request.Operation), UserInfo: request.User,
 		Object: runtime.RawExtension{Raw: request.Object}, OldObject: runtime.RawExtension{Raw: request.OldObject},
 	}
+	known := request.UserKnown
 	request.Scope.Holds = func(conditions []admissionregistrationv1.MatchCondition) (bool, error) {
-		return cel.Hold(ctx, conditions, asked, cel.Requester{Known: request.UserKnown})
+		return cel.Hold(ctx, conditions, asked, cel.Requester{Known: known})
 	}
 	if request.Operation == penstockv1.OperationUpdate && request.SubResource == "" {
-		request.Scope.HeldBefore = cel.HeldBefore(ctx, asked, cel.Requester{Known: request.UserKnown})
+		request.Scope.HeldBefore = cel.HeldBefore(ctx, asked, cel.Requester{Known: known})
 	}
+}
+
+// add adds a request, by whose own objects match conditions are evaluated.
+func (m *caseRequest) add(ctx context.Context, request policies.Request, paths func(string) string) {
+	askConditions(ctx, &request)
 	request.Fields, request.Stray = fields.Of(schema.GroupVersionKind(request.Kind)), true
 	m.requests, m.paths = append(m.requests, request), append(m.paths, paths)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -188,15 +190,19 @@ func (c *SuiteCase) run(ctx context.Context, policy *penstockv1.WorkloadPolicy, 
 	if len(objects) != 1 {
 		return fmt.Errorf("%s holds %d objects, must be one", c.Object, len(objects))
 	}
-	request, err := requestOf(objects[0].JSON)
+	inventory, err := c.inventory(folder)
+	if err != nil {
+		return err
+	}
+	request, err := requestOf(objects[0].JSON, inventory)
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.Object, err)
 	}
+	askConditions(ctx, &request)
 	// A suite says what matches by its objects: all operations are judged.
 	policy = policy.DeepCopy()
-	policy.Spec.MatchConditions = nil // the API server's to evaluate
 	policy.Spec.Match.Operations = []penstockv1.PolicyOperation{request.Operation}
-	engine, err := c.engine(policy, template, folder, timeout)
+	engine, err := c.engine(policy, template, inventory, timeout)
 	if err != nil {
 		return err
 	}
@@ -219,8 +225,28 @@ func (c *SuiteCase) run(ctx context.Context, policy *penstockv1.WorkloadPolicy, 
 	return nil
 }
 
+// storedObject is one of a case's inventory.
+type storedObject struct {
+	file string
+	raw  []byte
+}
+
+func (c *SuiteCase) inventory(folder string) ([]storedObject, error) {
+	var all []storedObject
+	for _, file := range c.Inventory {
+		stored, err := objectsIn(folder, file)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range stored {
+			all = append(all, storedObject{file, object.JSON})
+		}
+	}
+	return all, nil
+}
+
 // engine has the policy, and the case's inventory.
-func (c *SuiteCase) engine(policy *penstockv1.WorkloadPolicy, template *world, folder string, timeout time.Duration) (*policies.Engine, error) {
+func (c *SuiteCase) engine(policy *penstockv1.WorkloadPolicy, template *world, inventory []storedObject, timeout time.Duration) (*policies.Engine, error) {
 	options := policies.Options{Deadline: timeout}
 	if template != nil {
 		options.Tracer = template.coverage
@@ -229,15 +255,9 @@ func (c *SuiteCase) engine(policy *penstockv1.WorkloadPolicy, template *world, f
 	if err := engine.Set(policy); err != nil {
 		return nil, err
 	}
-	for _, file := range c.Inventory {
-		stored, err := objectsIn(folder, file)
-		if err != nil {
-			return nil, err
-		}
-		for _, object := range stored {
-			if err := engine.Inventory().SetJSON(object.JSON); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
+	for _, object := range inventory {
+		if err := engine.Inventory().SetJSON(object.raw); err != nil {
+			return nil, fmt.Errorf("%s: %w", object.file, err)
 		}
 	}
 	for _, need := range engine.Inventory().Needs() {
@@ -265,11 +285,12 @@ func (a *SuiteAssertion) hold(violations []policies.Violation) error {
 	case nil:
 		holds, want = matching > 0, "yes"
 	case bool:
-		holds = wanted == (matching > 0)
+		// YAML takes yes and no for true and false.
+		holds, want = wanted == (matching > 0), map[bool]string{true: "yes", false: "no"}[wanted]
 	case string:
 		holds = wanted == "yes" && matching > 0 || wanted == "no" && matching == 0
 	case float64:
-		holds = int(wanted) == matching
+		holds = wanted == float64(matching)
 	}
 	if holds {
 		return nil
@@ -282,7 +303,7 @@ func (a *SuiteAssertion) hold(violations []policies.Violation) error {
 }
 
 // requestOf is the request that an object, or an AdmissionReview, stands for.
-func requestOf(raw []byte) (policies.Request, error) {
+func requestOf(raw []byte, inventory []storedObject) (policies.Request, error) {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(raw, &object); err != nil {
 		return policies.Request{}, err
@@ -292,7 +313,7 @@ func requestOf(raw []byte) (policies.Request, error) {
 		if err := json.Unmarshal(raw, &review); err != nil {
 			return policies.Request{}, err
 		}
-		return requestOfReview(review.Request)
+		return requestOfReview(review.Request, inventory)
 	}
 	gvk := schema.FromAPIVersionAndKind(object.APIVersion, object.Kind)
 	return policies.Request{
@@ -301,14 +322,14 @@ func requestOf(raw []byte) (policies.Request, error) {
 		Name:            object.Name,
 		Operation:       penstockv1.OperationCreate,
 		UserKnown:       true,
-		NamespaceLabels: labelsOfName(object.Namespace),
+		NamespaceLabels: labelsIn(inventory, object.Namespace),
 		Object:          raw,
 		Now:             time.Now(),
 	}, nil
 }
 
 // requestOfReview completes a review as far as the API server would.
-func requestOfReview(review *admissionv1.AdmissionRequest) (policies.Request, error) {
+func requestOfReview(review *admissionv1.AdmissionRequest, inventory []storedObject) (policies.Request, error) {
 	if review == nil {
 		return policies.Request{}, errors.New("the AdmissionReview has no request")
 	}
@@ -336,12 +357,22 @@ func requestOfReview(review *admissionv1.AdmissionRequest) (policies.Request, er
 	if review.Name == "" {
 		review.Name = object.Name
 	}
-	return policies.FromAdmission(review, time.Now(), labelsOfName(review.Namespace)), nil
+	return policies.FromAdmission(review, time.Now(), labelsIn(inventory, review.Namespace)), nil
 }
 
-// labelsOfName are the labels of a namespace of which only the name is known.
-func labelsOfName(name string) func() (map[string]string, error) {
+// labelsIn gives the labels of a namespace by the Namespaces of an inventory. Without
+// one no more than its name is known.
+func labelsIn(inventory []storedObject, name string) func() (map[string]string, error) {
 	return func() (map[string]string, error) {
-		return map[string]string{"kubernetes.io/metadata.name": name}, nil
+		for _, one := range inventory {
+			var object metav1.PartialObjectMetadata
+			if json.Unmarshal(one.raw, &object) != nil || object.APIVersion != "v1" || object.Kind != "Namespace" || object.Name != name {
+				continue
+			}
+			labels := map[string]string{corev1.LabelMetadataName: name}
+			maps.Copy(labels, object.Labels)
+			return labels, nil
+		}
+		return nil, fmt.Errorf("the inventory of the case has no Namespace %s: add it", name)
 	}
 }

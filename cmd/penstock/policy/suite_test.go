@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"regexp"
 	"strings"
 	"testing"
@@ -86,5 +87,59 @@ func TestBrokenSuiteIsNamed(t *testing.T) {
 		if len(report.Errors) != 1 || !strings.Contains(report.Errors[0], filepath.Join(dir, "suite.yaml")) || !strings.Contains(report.Errors[0], name) {
 			t.Errorf("got %q, want the suite's path and %s", report.Errors, name)
 		}
+	}
+}
+
+// What a constraint matches is part of what a suite tests: namespaces by the labels
+// of those in the inventory, and names.
+func TestSuiteGoesByTheMatch(t *testing.T) {
+	const suite = `apiVersion: test.gatekeeper.sh/v1alpha1
+kind: Suite
+metadata: {name: s}
+tests:
+- name: prod
+  template: template.yaml
+  constraint: constraint.yaml
+  cases:
+  - {name: selected, object: prod.yaml, inventory: [namespaces.yaml], assertions: [{violations: yes}]}
+  - {name: wrong, object: prod.yaml, inventory: [namespaces.yaml], assertions: [{violations: no}]}
+  - {name: left out, object: test.yaml, inventory: [namespaces.yaml], assertions: [{violations: no}]}
+  - {name: of another name, object: other.yaml, inventory: [namespaces.yaml], assertions: [{violations: no}]}
+  - {name: no namespace, object: prod.yaml, assertions: [{violations: yes}]}
+  - {name: a half, object: prod.yaml, inventory: [namespaces.yaml], assertions: [{violations: 1.5}]}
+`
+	object := func(name, namespace string) string {
+		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: " + namespace + "}}"
+	}
+	dir := t.TempDir()
+	for file, text := range map[string]string{
+		"suite.yaml": suite, "prod.yaml": object("a-1", "prod"), "test.yaml": object("a-1", "test"), "other.yaml": object("b", "prod"),
+		"namespaces.yaml": "{apiVersion: v1, kind: Namespace, metadata: {name: prod, labels: {env: prod}}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: test, labels: {env: test}}}",
+		"template.yaml": "apiVersion: templates.gatekeeper.sh/v1\nkind: ConstraintTemplate\nmetadata: {name: nay}\nspec:\n  crd: {spec: {names: {kind: Nay}}}\n  targets:\n" +
+			"  - target: admission.k8s.gatekeeper.sh\n    rego: |\n      package nay\n      violation[{\"msg\": \"no\"}] { true }\n",
+		"constraint.yaml": `{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: Nay, metadata: {name: nay}, spec: {match: {kinds: [{apiGroups: [""], kinds: [ConfigMap]}], name: a-*, namespaceSelector: {matchLabels: {env: prod}}}}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := policy.Test(t.Context(), policy.TestOptions{Paths: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Clone(report.Errors)
+	for _, result := range report.Results {
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s: %s %s", result.Name, result.Outcome, result.Message)))
+	}
+	want := []string{
+		"prod: selected: passed",
+		`prod: wrong: failed 1 violations match, want no; there are: ["no"]`,
+		"prod: left out: passed",
+		"prod: of another name: passed",
+		"prod: no namespace: failed policy nay could not be evaluated: the labels of namespace prod are not known: the inventory of the case has no Namespace prod: add it",
+		`prod: a half: failed 1 violations match, want 1.5; there are: ["no"]`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }
