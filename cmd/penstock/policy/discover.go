@@ -133,42 +133,56 @@ func (f *foundTests) take(path string) (isTest bool, err error) {
 		note(&f.folder(folder).rego, path)
 		return true, nil
 	}
-	above, inCases := aboveCases(folder)
-	isRego := strings.HasSuffix(path, regoSuffix)
-	if !isYAML(path) && !isRego && !(inCases && filepath.Ext(path) == ".json") {
+	if _, inCases := aboveCases(folder); !mayHoldTests(path, inCases) {
 		return false, nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return false, err
 	}
-	if isRego || !inCases && isPolicy.Match(text) {
-		if err := strayTests(path, text); err != nil || isRego {
+	if strings.HasSuffix(path, regoSuffix) {
+		return false, strayTests(path, text)
+	}
+	if above, inCases := aboveCases(folder); inCases {
+		return f.takeFromCases(path, text, above)
+	}
+	if isPolicy.Match(text) {
+		if err := strayTests(path, text); err != nil {
 			return false, err
 		}
-	}
-	if inCases {
-		cases, err := holdsCases(path, text)
-		if cases {
-			note(&f.folder(above).cases, path)
-		}
-		if cases || err != nil {
-			return cases, err
-		}
-	}
-	switch {
-	case bytes.Contains(text, []byte(suiteGroup)):
-		suite, err := ReadSuite(path)
-		if err != nil || suite == nil {
-			return false, err
-		}
-		note(&f.suites, path)
-		return true, nil
-	case !inCases && isPolicy.Match(text):
 		// It counts as not covered, whether it has tests or not.
 		f.folder(folder)
 	}
-	return false, nil
+	return f.takeSuite(path, text)
+}
+
+// mayHoldTests reports whether a file is to be read, by its name.
+func mayHoldTests(path string, inCases bool) bool {
+	return isYAML(path) || strings.HasSuffix(path, regoSuffix) || inCases && filepath.Ext(path) == ".json"
+}
+
+// takeFromCases is take of a file in a folder of cases. A suite may lie there as well.
+func (f *foundTests) takeFromCases(path string, text []byte, above string) (isTest bool, err error) {
+	cases, err := holdsCases(path, text)
+	if cases {
+		note(&f.folder(above).cases, path)
+	}
+	if cases || err != nil {
+		return cases, err
+	}
+	return f.takeSuite(path, text)
+}
+
+func (f *foundTests) takeSuite(path string, text []byte) (isTest bool, err error) {
+	if !bytes.Contains(text, []byte(suiteGroup)) {
+		return false, nil
+	}
+	suite, err := ReadSuite(path)
+	if err != nil || suite == nil {
+		return false, err
+	}
+	note(&f.suites, path)
+	return true, nil
 }
 
 // note adds a path that is named once or more.
