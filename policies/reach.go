@@ -41,10 +41,26 @@ var neverGroups = map[string]string{
 	"admissionregistration.k8s.io": "they are the way out when a webhook is wrong",
 }
 
+// neverSubresources are those of resources that may be behind Penstock, of which
+// what is written is of a group that is never.
+var neverSubresources = map[schema.GroupResource]string{
+	{Group: "", Resource: "serviceaccounts/token"}: "nodes ask for the tokens of pods by it, without which none starts",
+}
+
 // Exempt returns why a resource is never behind Penstock, empty if it may be.
 func Exempt(resource schema.GroupResource) string {
 	return cmp.Or(neverGroups[resource.Group], never[resource])
 }
+
+// ExemptSubresource is Exempt of a subresource, of the objects themselves where that
+// is empty.
+func ExemptSubresource(resource schema.GroupResource, subresource string) string {
+	return cmp.Or(Exempt(resource), neverSubresources[schema.GroupResource{Group: resource.Group, Resource: resource.Resource + "/" + subresource}])
+}
+
+// ExemptSubresources lists, with the reasons, the subresources, as resource/name, that
+// alone of their resource are never behind Penstock.
+func ExemptSubresources() map[schema.GroupResource]string { return maps.Clone(neverSubresources) }
 
 // ExemptGroups and ExemptResources list, with the reasons, what is never behind
 // Penstock: whole groups, and single resources.
@@ -80,7 +96,11 @@ func (r *Reach) Bars(entry Entry, resource schema.GroupResource, namespace strin
 
 // bars is Bars of a request. Nil bars nothing.
 func (r *Reach) bars(policy *Policy, request *Request) bool {
-	return r != nil && r.Bars(policy.entry, schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}, request.Namespace) != ""
+	if r == nil {
+		return false
+	}
+	resource := schema.GroupResource{Group: request.Resource.Group, Resource: request.Resource.Resource}
+	return r.Bars(policy.entry, resource, request.Namespace) != "" || ExemptSubresource(resource, request.SubResource) != "" || neverGroups[request.Kind.Group] != ""
 }
 
 // Reaches reports whether there can be a namespace that a policy selects, does not

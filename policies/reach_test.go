@@ -80,6 +80,31 @@ func TestBars(t *testing.T) {
 	}
 }
 
+// Nobody's tokens wait for a policy, by whatever subresource they are asked for.
+func TestTokensAreNotJudged(t *testing.T) {
+	wild := policy("p", "package p\nviolation contains \"no\" if true", func(spec *v1.WorkloadPolicySpec) {
+		spec.Match.Resources = []v1.PolicyResources{{Group: "*", Kinds: []string{"*"}, Subresources: []string{"", "*"}}}
+	})
+	engine := engineWith(t, policies.Options{}, wild)
+	for name, tc := range map[string]struct {
+		group, kind, resource, subresource string
+		want                               int
+	}{
+		"a service account": {kind: "ServiceAccount", resource: "serviceaccounts", want: 1},
+		"its token":         {group: "authentication.k8s.io", kind: "TokenRequest", resource: "serviceaccounts", subresource: "token"},
+		"another token":     {group: "authentication.k8s.io", kind: "TokenRequest", resource: "machines", subresource: "login"},
+		"an eviction":       {group: "policy", kind: "Eviction", resource: "pods", subresource: "eviction", want: 1},
+	} {
+		request := policies.Request{
+			Kind: metav1.GroupVersionKind{Group: tc.group, Version: "v1", Kind: tc.kind}, Resource: metav1.GroupVersionResource{Version: "v1", Resource: tc.resource},
+			SubResource: tc.subresource, Namespace: "team", Operation: v1.OperationCreate, Object: []byte(`{}`), Reach: &policies.Reach{},
+		}
+		if got := len(engine.Snapshot().Judge(t.Context(), request).Judged); got != tc.want {
+			t.Errorf("%s: judged by %d, want %d", name, got, tc.want)
+		}
+	}
+}
+
 // The engine itself goes by it, whoever asks.
 func TestJudgeGoesByReach(t *testing.T) {
 	pod := policy("p", "package p\nviolation contains \"no\" if true", func(spec *v1.WorkloadPolicySpec) {

@@ -35,6 +35,9 @@ func unaskedOperations(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) f
 	case first != nil:
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the rule looks for %s (%s), and %s: write operations: [%s], or those of them that it is for",
 			inWords(missing), place(first), about, listed(append(slices.Clone(asked), missing...))))}
+	case !slices.Contains(asked, v1.OperationUpdate) && !slices.Contains(asked, v1.OperationDelete) && compiled.ReadsOldObjectAlone():
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the rule looks at input.oldObject and never at the object, and there is none then: "+
+			"%s: write operations: [DELETE] if it is for deletions, [UPDATE] if it is for updates", about))}
 	case usual && compiled.ReadsOldObjectAlone():
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the rule looks at input.oldObject and never at the object, and %s: "+
 			"write operations: [DELETE] if it is for deletions, [UPDATE] if it is for updates", about))}

@@ -26,8 +26,13 @@ func TestOperationsThatAreNeverAskedAbout(t *testing.T) {
 		"the old object alone": {body: "input.oldObject.metadata.labels.locked", want: []string{
 			"spec.match.operations: the rule looks at input.oldObject and never at the object, and the policy is asked about CREATE and UPDATE alone, as it is when operations are left out: write operations: [DELETE] if it is for deletions, [UPDATE] if it is for updates",
 		}},
-		"the old object alone, of updates": {more: ", operations: [UPDATE]", body: "input.oldObject.metadata.labels.locked"},
-		"both objects":                     {body: "input.oldObject.metadata.labels.locked != input.object.metadata.labels.locked"},
+		"the old object alone, of creations": {more: ", operations: [CREATE]", body: "input.oldObject.metadata.labels.locked", want: []string{
+			"spec.match.operations: the rule looks at input.oldObject and never at the object, and there is none then: the policy is asked about CREATE alone: write operations: [DELETE] if it is for deletions, [UPDATE] if it is for updates",
+		}},
+		"the old object alone, of creations and deletions": {more: `, exclude: {users: ["system:serviceaccount:kube-system:namespace-controller"]}, operations: [CREATE, DELETE]`, body: "input.oldObject.metadata.labels.locked"},
+		"the old object alone, of updates and deletions":   {more: `, exclude: {users: ["system:serviceaccount:kube-system:namespace-controller"]}, operations: [UPDATE, DELETE]`, body: "input.oldObject.metadata.labels.locked"},
+		"the old object alone, of updates":                 {more: ", operations: [UPDATE]", body: "input.oldObject.metadata.labels.locked"},
+		"both objects":                                     {body: "input.oldObject.metadata.labels.locked != input.object.metadata.labels.locked"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,13 @@ func outOfReach(spec *v1.WorkloadPolicySpec, reach *policies.Reach) field.ErrorL
 			if reason := policies.Exempt(resource.GroupResource()); reason != "" && kind != v1.WorkloadPolicyKind {
 				advice = append(advice, field.Forbidden(path.Child("resources").Index(i).Child("kinds").Index(j),
 					fmt.Sprintf("%s is never judged, by no policy: %s: leave it out", kind, reason)))
+				continue
+			}
+			for k, name := range resources.Subresources {
+				if reason := policies.ExemptSubresource(resource.GroupResource(), name); reason != "" && kind != v1.WorkloadPolicyKind {
+					advice = append(advice, field.Forbidden(path.Child("resources").Index(i).Child("subresources").Index(k),
+						fmt.Sprintf("subresource %s of %s is never judged, by no policy: %s: leave it out", name, kind, reason)))
+				}
 			}
 		}
 	}

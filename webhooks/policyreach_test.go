@@ -30,6 +30,9 @@ func TestWhatAPolicyIsNeverAskedAbout(t *testing.T) {
 		"leases, beside others": {match: `resources: [{kinds: [Pod]}, {group: coordination.k8s.io, kinds: [Lease]}]`, want: []string{
 			"spec.match.resources[1].kinds[0]: Lease is never judged, by no policy: nodes and controllers renew them all the time: leave it out",
 		}},
+		"tokens of service accounts": {match: `resources: [{kinds: [ServiceAccount], subresources: ["", token]}]`, want: []string{
+			"spec.match.resources[0].subresources[1]: subresource token of ServiceAccount is never judged, by no policy: nodes ask for the tokens of pods by it, without which none starts: leave it out",
+		}},
 		"kube-system": {match: onPods + `, ` + byName + `[kube-system]}]}`, want: []string{
 			never + "in all namespaces that match.namespaceSelector and match.exclude.namespaces leave, " + start + ": select others",
 		}},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -73,6 +74,7 @@ func (c *collection) add(kind schema.GroupKind, subresources []string) {
 	case kind.Group == wildcard || kind.Kind == wildcard:
 		c.wildcards = true
 		c.excludeExempt(kind.Group)
+		c.askableOf(schema.GroupResource{Group: kind.Group, Resource: wildcard}, subresources)
 		c.rule(kind.Group, wildcard, wildcard, subresources)
 	default:
 		c.addServed(kind, subresources)
@@ -125,6 +127,25 @@ func (c *collection) excludeExempt(group string) {
 	}
 }
 
+// askableOf leaves the subresources of a resource that may be behind Penstock, and
+// notes the others. All subresources of one that has such stand for the rest, by the
+// condition of wildcards.
+func (c *collection) askableOf(resource schema.GroupResource, subresources []string) []string {
+	asked := slices.Clone(subresources)
+	for one, reason := range policies.ExemptSubresources() {
+		name, subresource, _ := strings.Cut(one.Resource, "/")
+		of := (resource.Group == wildcard || resource.Group == one.Group) && (resource.Resource == wildcard || resource.Resource == name)
+		all := slices.Contains(subresources, wildcard)
+		if !of || !all && !slices.Contains(subresources, subresource) {
+			continue
+		}
+		c.exclude("resource "+one.String(), reason)
+		c.wildcards = c.wildcards || all
+		asked = slices.DeleteFunc(asked, func(name string) bool { return name == subresource })
+	}
+	return asked
+}
+
 // excludeSelected notes that there is no namespace that the policy selects and is
 // asked about.
 func (c *collection) excludeSelected() {
@@ -150,6 +171,9 @@ func (c *collection) addServed(kind schema.GroupKind, subresources []string) {
 	resource := mapping.Resource.GroupResource()
 	if reason := policies.Exempt(resource); reason != "" {
 		c.exclude("resource "+resource.String(), reason)
+		return
+	}
+	if subresources = c.askableOf(resource, subresources); len(subresources) == 0 {
 		return
 	}
 	if c.placed(mapping) && !c.reach.Reaches(&c.policy.Spec.Match, false) {

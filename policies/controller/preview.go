@@ -78,6 +78,7 @@ func (p *Preview) Warnings(ctx context.Context, author authenticationv1.UserInfo
 	if err := run.compile(old, policy); err != nil {
 		return nil
 	}
+	t.leaving = leaving(&policy.Spec)
 	run.judgeAll(ctx, old, policy)
 	return t.warnings()
 }
@@ -85,6 +86,22 @@ func (p *Preview) Warnings(ctx context.Context, author authenticationv1.UserInfo
 func selects(spec *v1.WorkloadPolicySpec) bool {
 	match := &spec.Match
 	return match.NamespaceSelector != nil || match.ObjectSelector != nil || match.Exclude != nil || len(spec.Exceptions) > 0
+}
+
+// leaving names the fields by which a policy leaves objects out.
+func leaving(spec *v1.WorkloadPolicySpec) []string {
+	var names []string
+	add := func(name string, is bool) {
+		if is {
+			names = append(names, name)
+		}
+	}
+	add("match.namespaceSelector", spec.Match.NamespaceSelector != nil)
+	add("match.objectSelector", spec.Match.ObjectSelector != nil)
+	add("match.exclude", spec.Match.Exclude != nil)
+	add("matchConditions", len(spec.MatchConditions) > 0)
+	add("exceptions", len(spec.Exceptions) > 0)
+	return names
 }
 
 // previewRun is the work of one preview.

@@ -23,16 +23,18 @@ import (
 const wildcard = "*"
 
 // notNever is the condition that keeps wildcard rules from what is never asked
-// about. Without conditions of their own the policies of an entry are asked about
+// about, be it by the kind of what is written to a subresource, as a TokenRequest
+// is to one of service accounts. Without conditions of their own the policies of an entry are asked about
 // Penstock's kinds by the webhooks of these.
 func notNever(id policies.Entry) admissionregistrationv1.MatchCondition {
 	own := "request.resource.group == '" + v1.GroupName + "'"
 	if id.Conditional() {
 		own += " && request.operation == 'DELETE'"
 	}
+	groups := celList(slices.Sorted(maps.Keys(policies.ExemptGroups())))
 	return admissionregistrationv1.MatchCondition{
 		Name: "penstock-not-never",
-		Expression: "!(request.resource.group in " + celList(slices.Sorted(maps.Keys(policies.ExemptGroups()))) + ") && " +
+		Expression: "!(request.resource.group in " + groups + ") && !(request.kind.group in " + groups + ") && " +
 			"!(request.resource.group + '/' + request.resource.resource in " + celList(exemptNames()) + ") && !(" + own + ")",
 	}
 }

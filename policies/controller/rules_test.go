@@ -40,6 +40,7 @@ func (s served) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RE
 
 var kinds = served{
 	{Kind: "Pod"}:                                       {"v1", "pods"},
+	{Kind: "ServiceAccount"}:                            {"v1", "serviceaccounts"},
 	{Kind: "Node"}:                                      {"v1", "nodes"},
 	{Group: "apps", Kind: "Deployment"}:                 {"v1", "deployments"},
 	{Group: "apps", Kind: "StatefulSet"}:                {"v1", "statefulsets"},
@@ -192,7 +193,7 @@ func TestRules(t *testing.T) {
 		"wildcards keep away from what the cluster starts by": {
 			policies:   []*v1.WorkloadPolicy{matching("a", on("*", "*", "", "*"))},
 			want:       []string{"fail Fail /judge/fail if penstock-not-never", "  [CREATE UPDATE] [*] [*] [*/*]"},
-			exclusions: everExcluded,
+			exclusions: append(slices.Clone(everExcluded), "resource serviceaccounts/token"),
 		},
 		"of one group, what is in that": {
 			policies:   []*v1.WorkloadPolicy{matching("a", on("coordination.k8s.io", "*"))},
@@ -231,6 +232,20 @@ func TestRules(t *testing.T) {
 			policies:   []*v1.WorkloadPolicy{matching("a", on("", "Node"), on("authorization.k8s.io", "TokenThing"), on("", "Pod"))},
 			want:       []string{"fail Fail /judge/fail", "  [CREATE UPDATE] [] [v1] [pods]"},
 			exclusions: []string{"resource nodes", "resource tokenthings.authorization.k8s.io"},
+		},
+		"tokens of service accounts are not asked about": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on("", "ServiceAccount", "", "token"))},
+			want:       []string{"fail Fail /judge/fail", "  [CREATE UPDATE] [] [v1] [serviceaccounts]"},
+			exclusions: []string{"resource serviceaccounts/token"},
+		},
+		"tokens of service accounts alone": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on("", "ServiceAccount", "token"))},
+			exclusions: []string{"resource serviceaccounts/token"},
+		},
+		"tokens among all subresources": {
+			policies:   []*v1.WorkloadPolicy{matching("a", on("", "ServiceAccount", "*"))},
+			want:       []string{"fail Fail /judge/fail if penstock-not-never", "  [CREATE UPDATE] [] [v1] [serviceaccounts/*]"},
+			exclusions: []string{"resource serviceaccounts/token"},
 		},
 		"subresources that come with other operations are not asked about": {
 			policies:   []*v1.WorkloadPolicy{matching("a", on("", "Pod", "", "exec", "log"))},
@@ -384,22 +399,24 @@ func TestConditionOfWildcardsCompiles(t *testing.T) {
 func TestConditionOfWildcards(t *testing.T) {
 	deletion, creation := admissionv1.Delete, admissionv1.Create
 	for name, tc := range map[string]struct {
-		group, resource string
-		operation       admissionv1.Operation
+		// of is the group of the kind.
+		of, group, resource string
+		operation           admissionv1.Operation
 		// plain and conditional say whether entries without and with conditions ask.
 		plain, conditional bool
 	}{
-		"pods":                {"", "pods", deletion, true, true},
-		"nodes":               {"", "nodes", creation, false, false},
-		"leases":              {"coordination.k8s.io", "leases", creation, false, false},
-		"reviews":             {"authorization.k8s.io", "subjectaccessreviews", creation, false, false},
-		"policies":            {v1.GroupName, "workloadpolicies", creation, false, false},
-		"training jobs":       {v1.GroupName, "trainingjobs", creation, false, true},
-		"their deletion":      {v1.GroupName, "trainingjobs", deletion, false, false},
-		"those of other ends": {"kubeflow.org", "pytorchjobs", deletion, true, true},
+		"pods":                {"", "", "pods", deletion, true, true},
+		"nodes":               {"", "", "nodes", creation, false, false},
+		"tokens":              {"authentication.k8s.io", "", "serviceaccounts", creation, false, false},
+		"leases":              {"coordination.k8s.io", "coordination.k8s.io", "leases", creation, false, false},
+		"reviews":             {"authorization.k8s.io", "authorization.k8s.io", "subjectaccessreviews", creation, false, false},
+		"policies":            {v1.GroupName, v1.GroupName, "workloadpolicies", creation, false, false},
+		"training jobs":       {v1.GroupName, v1.GroupName, "trainingjobs", creation, false, true},
+		"their deletion":      {v1.GroupName, v1.GroupName, "trainingjobs", deletion, false, false},
+		"those of other ends": {"kubeflow.org", "kubeflow.org", "pytorchjobs", deletion, true, true},
 	} {
 		for id, want := range map[policies.Entry]bool{policies.EntryIgnore: tc.plain, "fail-1065c95e": tc.conditional} {
-			request := &admissionv1.AdmissionRequest{Operation: tc.operation, Resource: metav1.GroupVersionResource{Group: tc.group, Version: "v1", Resource: tc.resource}}
+			request := &admissionv1.AdmissionRequest{Operation: tc.operation, Kind: metav1.GroupVersionKind{Group: tc.of, Version: "v1", Kind: "Any"}, Resource: metav1.GroupVersionResource{Group: tc.group, Version: "v1", Resource: tc.resource}}
 			got, err := cel.Hold(t.Context(), []admissionregistrationv1.MatchCondition{notNever(id)}, request, cel.Requester{Known: true})
 			if err != nil || got != want {
 				t.Errorf("%s of entry %s: got %t, %v, want %t", name, id, got, err, want)

@@ -72,7 +72,9 @@ type tally struct {
 	// open are the seen that nothing but the policy itself keeps from being asked
 	// about.
 	total, seen, judged, open int
-	late, vague               bool
+	// leaving are the fields of the policy by which it may leave objects out.
+	leaving     []string
+	late, vague bool
 	// refused are how many the policy would refuse, before those that the policy
 	// in force refuses of as many as that is asked about.
 	refused int
@@ -190,7 +192,7 @@ func (t *tally) counts() []string {
 		}
 	}
 	if t.open > 0 && t.judged == 0 && !t.late {
-		add("is asked about none of the %d stored objects of its kinds: its selectors, exclude or exceptions leave them out", t.open)
+		add("is asked about none of the %d stored objects of its kinds: left out by %s", t.open, strings.Join(t.leaving, " or "))
 	}
 	if t.refused < t.before.refused {
 		add("would now refuse %d of %s; the policy in force refuses %s", t.refused, t.objects("stored objects"), t.inForce())

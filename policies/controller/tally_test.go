@@ -28,8 +28,8 @@ func TestTally(t *testing.T) {
 		want  []string
 	}{
 		"asked about none": {
-			pairs: [][2]outcome{{unasked, unasked}, {unasked, unasked}}, edits: func(t *tally) { t.open = 2 },
-			want: []string{"preview: is asked about none of the 2 stored objects of its kinds: its selectors, exclude or exceptions leave them out"},
+			pairs: [][2]outcome{{unasked, unasked}, {unasked, unasked}}, edits: func(t *tally) { t.open, t.leaving = 2, []string{"match.exclude", "matchConditions"} },
+			want: []string{"preview: is asked about none of the 2 stored objects of its kinds: left out by match.exclude or matchConditions"},
 		},
 		"asked about some":                       {pairs: [][2]outcome{{unasked, unasked}, {passes, passes}}, edits: func(t *tally) { t.open = 2 }},
 		"asked about none, as far as it is seen": {pairs: [][2]outcome{{unasked, unasked}}, edits: func(t *tally) { t.open, t.late, t.total = 1, true, 2 }, want: []string{"preview: time was over before any stored object (of up to 1) was judged, so that nothing is known of them"}},
