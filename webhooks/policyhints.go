@@ -85,11 +85,15 @@ func misspelt(kinds []schema.GroupVersionKind, all bool) func(path []string) (st
 }
 
 // matchedKinds lists the kinds that a policy matches, in all versions, and whether
-// it is known what all of them look like.
+// it is known what all of them look like. Where it names scale, a Scale is one of
+// them: that of most kinds is judged on what is scaled, and of the others as it is.
 func matchedKinds(spec *v1.WorkloadPolicySpec) (kinds []schema.GroupVersionKind, all bool) {
 	for _, resources := range spec.Match.Resources {
-		if slices.ContainsFunc(resources.Subresources, func(name string) bool { return !ofTheKind[name] || name == "scale" }) {
+		if slices.ContainsFunc(resources.Subresources, func(name string) bool { return !ofTheKind[name] }) {
 			return nil, false
+		}
+		if slices.Contains(resources.Subresources, "scale") {
+			kinds = append(kinds, autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
 		}
 		for _, kind := range resources.Kinds {
 			versions := versionsOf(resources.Group, kind)
@@ -103,22 +107,12 @@ func matchedKinds(spec *v1.WorkloadPolicySpec) (kinds []schema.GroupVersionKind,
 }
 
 // conditionKinds is matchedKinds for match conditions, which see upstream objects
-// and Scales as what they are.
+// as what they are.
 func conditionKinds(spec *v1.WorkloadPolicySpec) (kinds []schema.GroupVersionKind, all bool) {
 	if spec.UpstreamKinds == v1.UpstreamKindsJudge {
 		return nil, false
 	}
-	plain := spec.DeepCopy()
-	for i := range plain.Match.Resources {
-		resources := &plain.Match.Resources[i]
-		if !slices.Contains(resources.Subresources, "scale") {
-			continue
-		}
-		resources.Subresources = slices.DeleteFunc(resources.Subresources, func(name string) bool { return name == "scale" })
-		kinds = append(kinds, autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
-	}
-	matched, all := matchedKinds(plain)
-	return append(kinds, matched...), all
+	return matchedKinds(spec)
 }
 
 // versionsOf lists the versions of a kind of ours or of Kubernetes, as far as they

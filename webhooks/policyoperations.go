@@ -54,6 +54,11 @@ func unaskedSubresources(spec *v1.WorkloadPolicySpec) field.ErrorList {
 	asked := policies.OperationsOf(match)
 	for i, resources := range match.Resources {
 		for j, name := range resources.Subresources {
+			if _, last, slash := strings.Cut(name, "/"); slash {
+				advice = append(advice, field.Forbidden(path.Child("resources").Index(i).Child("subresources").Index(j),
+					fmt.Sprintf("no subresource is called %s: name it without the resource: write %q", name, last)))
+				continue
+			}
 			if policies.AskedOn(match, resources.Group, name) {
 				continue
 			}

@@ -141,6 +141,9 @@ func TestSubresourcesThatAreNeverAskedAbout(t *testing.T) {
 		"the deletion of a scale": {match: `{resources: [{group: apps, kinds: [Deployment], subresources: [scale]}], operations: [DELETE]}`, want: []string{
 			"spec.match.resources[0].subresources[0]: subresource scale is never judged: it comes with UPDATE, and the policy is asked about DELETE alone: write operations: [UPDATE]",
 		}},
+		"a resource with it": {match: `{resources: [{group: apps, kinds: [Deployment], subresources: ["", deployments/scale]}]}`, want: []string{
+			"spec.match.resources[0].subresources[1]: no subresource is called deployments/scale: name it without the resource: write \"scale\"",
+		}},
 		"everything": {match: `{resources: [{group: "*", kinds: ["*"], subresources: ["", "*"]}], exclude: {groups: ["system:serviceaccounts:kube-system"]}, operations: [CREATE, UPDATE, DELETE, CONNECT]}`},
 	}
 	for name, tc := range tests {

@@ -62,6 +62,15 @@ func TestWhatRulesReadAndIsNotThere(t *testing.T) {
 			on: pods, body: "some c in input.object.spec.containers; c.resorces.limits.cpu",
 			warned: []string{"spec.rego: 2:69: rego_type_error: objects of the kinds that the policy matches have no input.object.spec.containers[_].resorces: write input.object.spec.containers[_].resources"},
 		},
+		"a field, with scale": {
+			on: `{group: apps, kinds: [Deployment], subresources: ["", scale]}`, body: "input.object.spec.replica > 3",
+			warned: []string{"spec.rego: 2:29: rego_type_error: objects of the kinds that the policy matches have no input.object.spec.replica: write input.object.spec.replicas"},
+		},
+		"a field of ours, with scale": {
+			on: `{group: penstock.dev, kinds: [TrainingJob], subresources: ["", scale]}`, body: "input.object.spec.runPolicy.backofLimit > 1",
+			warned: []string{"spec.rego: 2:29: rego_type_error: objects of the kinds that the policy matches have no input.object.spec.runPolicy.backofLimit: write input.object.spec.runPolicy.backoffLimit"},
+		},
+		"a field of Scales, with scale":    {on: `{group: apps, kinds: [DaemonSet], subresources: ["", scale]}`, body: "input.object.spec.replicas > 3"},
 		"a field of another kind":          {on: pods, body: "input.object.spec.template.spec.containers"},
 		"a field of one of the kinds":      {on: `{group: apps, kinds: [Deployment, DaemonSet]}`, body: "input.object.spec.updateStrategy; input.object.spec.strategy"},
 		"a field of who knows what":        {on: custom, body: "input.object.spec.contaners"},
