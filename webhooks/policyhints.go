@@ -23,6 +23,11 @@ import (
 func likelyTypos(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) field.ErrorList {
 	var advice field.ErrorList
 	for _, one := range compiled.Lookalikes() {
+		if one.Member == "exception" {
+			one.Message = "rule exception is conftest's, and excuses nothing here: have the rules ask what it asks, or write spec.exceptions"
+			advice = append(advice, one.Field())
+			continue
+		}
 		if meant := validation.Nearest(one.Member, one.Known); meant != "" {
 			one.Message = fmt.Sprintf("rule %s is a set that nothing reads and that is not asked for: call it %s", one.Member, meant)
 			advice = append(advice, one.Field())
