@@ -42,6 +42,16 @@ func TestCompile(t *testing.T) {
 		"helpers of any shape": {
 			policy: policy("p", "package p\nviolation contains \"x\" if deny_a(input.object)\ndeny_a(x) if x.a\nwarn_b[x] := 1 if some x in [1]"),
 		},
+		"Rego v0 with keywords of the future, and what v1 has no more": {
+			policy: policy("p", "package p\nimport future.keywords\nviolation contains {\"msg\": \"x\"} if {\n  any([input.review.object.spec.replicas > 1, false])\n  re_match(\"a\", \"a\")\n}"),
+		},
+		"Rego v1 with a needless import": {
+			policy: policy("p", "package p\nimport future.keywords.in\nviolation contains \"x\" if 1 in input.object.list"),
+		},
+		"a fault of Rego v0": {
+			policy: policy("p", "package p\nviolation[{\"msg\": \"a\"}] {\n  some i in input.object.list\n  input.object.spec.replicas > 1\n}"),
+			want:   []string{"spec.rego: 3:10: rego_parse_error: unexpected identifier token: expected \\n or ; or } (hint: `import future.keywords.in` for `some x in xs` expressions)"},
+		},
 		"rules of conftest": {
 			policy: policy("p", "package main\ndeny contains \"a\" if input.kind == \"TrainingJob\"\nwarn contains \"b\" if input.spec"),
 		},

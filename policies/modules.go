@@ -133,16 +133,29 @@ func parseLib(name, text string) (*ast.Module, ast.RegoVersion, []RegoFault) {
 	return module, version, nil
 }
 
-// parseModule parses Rego v1, or v0 when the text is valid as v0 only.
+// parseModule parses Rego v1, or v0 when the text is valid as v0 only, or imports
+// what v1 has by itself.
 func parseModule(name, text string) (*ast.Module, ast.RegoVersion, []RegoFault) {
 	module, err := parseAs(name, text, ast.RegoV1)
-	if err == nil {
+	if err == nil && !slices.ContainsFunc(module.Imports, isFuture) {
 		return module, ast.RegoV1, nil
 	}
-	if old, oldErr := parseAs(name, text, ast.RegoV0); oldErr == nil {
+	old, oldErr := parseAs(name, text, ast.RegoV0)
+	switch {
+	case oldErr == nil:
 		return old, ast.RegoV0, nil
+	case err == nil:
+		return module, ast.RegoV1, nil
+	case strings.Contains(err.Error(), "keyword is required"):
+		// Who writes no keywords writes v0, and is told what is wrong with that.
+		return nil, 0, sortFaults(regoFaults(oldErr))
 	}
 	return nil, 0, sortFaults(regoFaults(err))
+}
+
+func isFuture(one *ast.Import) bool {
+	ref, ok := one.Path.Value.(ast.Ref)
+	return ok && ref[0].Equal(ast.FutureRootDocument)
 }
 
 func parseAs(name, text string, version ast.RegoVersion) (*ast.Module, error) {
