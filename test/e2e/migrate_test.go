@@ -94,6 +94,9 @@ var _ = Describe("penstock migrate", Serial, func() {
 		mustKubectl(ctx, `{"apiVersion":"penstock.dev/v1alpha1","kind":"TrainingJob","metadata":{"name":"old"},"spec":{"runPolicy":{"suspend":true},
 			"jaxReplicaSpecs":{"Worker":{"replicas":2,"template":{"spec":{"containers":[{"name":"jax","image":"images.example/a"}]}}}}}}`, "apply", "-n", ns, "-f", "-")
 		submit(ctx, ns, "gang", fixtures.Workers(2), fixtures.Suspended(), fixtures.GangRestart())
+		// What the reconciler writes after the version changed would be stored in v1.
+		eventuallyJob(ctx, ns, "old", inPhase(v1.PhaseSuspended))
+		eventuallyJob(ctx, ns, "gang", inPhase(v1.PhaseSuspended))
 		before := now(ctx, job(ns, "gang")).Spec
 		storeIn(ctx, "v1")
 		Expect(definition(ctx).Status.StoredVersions).To(ConsistOf("v1", "v1alpha1"))
