@@ -30,6 +30,7 @@ spec:
 		"Rego of another name":        {"test_p.rego", "package p_test\n\ntest_never if false\n", "test_p.rego: test_never is never run: tests lie in files that end in _test.rego, beside the policy"},
 		"a test in a policy's Rego":   {"more.yaml", strings.ReplaceAll(policy, "name: p", "name: more") + "    test_never if false\n", "more.yaml: test_never is never run"},
 		"a second document of suites": {"suite.yaml", "apiVersion: test.gatekeeper.sh/v1alpha1\nkind: Suite\n---\napiVersion: test.gatekeeper.sh/v1alpha1\nkind: Suite\n", "suite.yaml: line 4: a file of a suite is one document"},
+		"a suite behind another":      {"suite.yaml", object + "\n---\napiVersion: test.gatekeeper.sh/v1alpha1\nkind: Suite\n", "suite.yaml: line 3: a file of a suite is one document"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

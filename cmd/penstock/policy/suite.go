@@ -73,15 +73,20 @@ func ReadSuite(file string) (*Suite, error) {
 	if !bytes.Contains(text, []byte(suiteGroup)) {
 		return nil, nil
 	}
-	var head metav1.TypeMeta
-	if err := yaml.Unmarshal(text, &head); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	documents := check.Documents(text)
+	isSuite := false
+	for _, document := range documents {
+		var head metav1.TypeMeta
+		if err := yaml.Unmarshal(document.Text, &head); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		isSuite = isSuite || head.Kind == "Suite" && strings.HasPrefix(head.APIVersion, suiteGroup)
 	}
-	if head.Kind != "Suite" || !strings.HasPrefix(head.APIVersion, suiteGroup) {
+	if !isSuite {
 		return nil, nil
 	}
-	if documents := check.Documents(text); len(documents) > 1 {
-		return nil, fmt.Errorf("%s: line %d: a file of a suite is one document: put what follows into a file of its own", file, documents[1].Line)
+	if len(documents) > 1 {
+		return nil, fmt.Errorf("%s: line %d: a file of a suite is one document: put each into a file of its own", file, documents[1].Line)
 	}
 	var suite Suite
 	if err := yaml.UnmarshalStrict(text, &suite); err != nil {
