@@ -32,16 +32,15 @@
 //     inventoryreads.go, inventorypath.go, projection.go, which of their fields;
 //   - ratchet.go, place.go, faultsite.go, verdict.go: what counts of what they found,
 //     where that is, and whether it can be where a rule says; printable.go, as it is shown;
-//   - explain.go, mask.go: how it was found, for offline checks; secrettext.go,
-//     secretvalue.go, secretaddress.go, the secrets within a text, which the decision log masks too;
+//   - explain.go, mask.go: how it was found, for offline checks;
 //   - workload.go, devices.go, workloadcount.go, workloadselect.go,
 //     workloadplace.go, workloadnodes.go, workloadcall.go, sharedcache.go: the shared library
 //     data.penstock.workload, computed once for all rules. Its Rego text is the
 //     definition, and tests hold these to it; librarypart.go, how much of it is
 //     compiled with a policy.
 //
-// The folder regotest runs tests that are written in Rego, and library holds the
-// policies that come with Penstock.
+// The folder secrets finds what of texts is not to be shown, regotest runs tests that
+// are written in Rego, and library holds the policies that come with Penstock.
 // What feeds the engine from a cluster is in controller, what judges stored objects
 // by it in audit, and what both share of that in stored.
 //

@@ -14,7 +14,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/secrets"
 )
 
 // redacted is what stands for a value that is masked.
@@ -138,10 +138,10 @@ func (d *maskedInput) maskSecret(path string, object map[string]any) {
 func (d *maskedInput) mask(path string, members map[string]any, name string) {
 	if value, ok := members[name].(string); ok {
 		d.add(value)
-		if called, _ := members["name"].(string); name != "value" || policies.NamesSecret(called) {
+		if called, _ := members["name"].(string); name != "value" || secrets.Named(called) {
 			d.addNamed(value)
 		}
-		for _, part := range policies.SecretParts(value) {
+		for _, part := range secrets.Parts(value) {
 			d.addNamed(value[part[0]:part[1]])
 		}
 	}
@@ -151,8 +151,8 @@ func (d *maskedInput) mask(path string, members map[string]any, name string) {
 
 // addNamed has a secret hidden wherever it stands, and what it may be made of.
 func (d *maskedInput) addNamed(secret string) {
-	for _, one := range append(policies.SecretPieces(secret), secret) {
-		if !policies.Ordinary(one) {
+	for _, one := range append(secrets.Pieces(secret), secret) {
+		if !secrets.Ordinary(one) {
 			d.add(one)
 			d.named.add(one)
 		}
@@ -232,7 +232,7 @@ func (d *maskedInput) maskSecrets(path string, at any) {
 			case !isText:
 				d.maskSecrets(below, member)
 			case text == redacted || text == "":
-			case policies.NamesSecret(name), name == "value" && policies.NamesSecret(called):
+			case secrets.Named(name), name == "value" && secrets.Named(called):
 				d.mask(below, value, name)
 			default:
 				value[name] = d.maskParts(below, text)
@@ -245,7 +245,7 @@ func (d *maskedInput) maskSecrets(path string, at any) {
 			text, isText := element.(string)
 			if !isText {
 				d.maskSecrets(below, element)
-			} else if parts := policies.SecretsAfter(before, text); len(parts) > 0 {
+			} else if parts := secrets.After(before, text); len(parts) > 0 {
 				value[i] = d.maskAt(below, text, parts)
 			} else {
 				value[i] = d.maskParts(below, text)
@@ -257,7 +257,7 @@ func (d *maskedInput) maskSecrets(path string, at any) {
 
 // maskParts masks the secrets within a text.
 func (d *maskedInput) maskParts(path, text string) string {
-	return d.maskAt(path, text, policies.SecretParts(text))
+	return d.maskAt(path, text, secrets.Parts(text))
 }
 
 func (d *maskedInput) maskAt(path, text string, parts [][2]int) string {

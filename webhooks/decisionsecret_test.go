@@ -127,7 +127,7 @@ func leaked(event any, secret string) string {
 // TestSecretsAreNeverLogged writes random secrets in random forms to random places,
 // which rules then quote.
 func TestSecretsAreNeverLogged(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // Cases must be the same each time.
+	random := rand.New(rand.NewPCG(1, 2))
 	var requests []*admissionv1.AdmissionRequest
 	var secrets, texts []string
 	for _, characters := range slices.Sorted(maps.Keys(secretForms)) {
@@ -168,7 +168,7 @@ func TestSecretsAreNeverLogged(t *testing.T) {
 // TestDecisionLogOfManySecrets holds what masks to time that grows with an object, as
 // does TestDecisionLogOfLargeValues, whatever its secrets look like.
 func TestDecisionLogOfManySecrets(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // Cases must be the same each time.
+	random := rand.New(rand.NewPCG(3, 4))
 	many := func(count int, form string) string {
 		var text strings.Builder
 		for range count {

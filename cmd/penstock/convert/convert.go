@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -232,8 +233,6 @@ func (r *Result) lose(raw []byte, paths []string, back func(string) string) erro
 // serverSet are the members of metadata that the API server writes.
 var serverSet = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"}
 
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
 // leaveBehind takes from an upstream object what is about that object and not
 // about its workload, and says what of it was there.
 func leaveBehind(manifest *unstructured.Unstructured) []string {
@@ -253,7 +252,7 @@ func leaveBehind(manifest *unstructured.Unstructured) []string {
 		return slices.Contains(serverSet, name) || name == "finalizers" || name == "ownerReferences"
 	})
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
-		delete(annotations, lastApplied)
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
 		if len(annotations) == 0 {
 			delete(metadata, "annotations")
 		}

@@ -1,4 +1,4 @@
-package policies
+package secrets
 
 import (
 	"encoding/base64"

@@ -1,4 +1,4 @@
-package policies_test
+package secrets_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/policies/secrets"
 )
 
 // shownOf is a text without its secrets.
@@ -63,7 +63,7 @@ func TestSecretsWithinTexts(t *testing.T) {
 			}
 			want = parts.String()
 		}
-		if diff := cmp.Diff(want, shownOf(text, policies.SecretParts(text))); diff != "" {
+		if diff := cmp.Diff(want, shownOf(text, secrets.Parts(text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
@@ -81,7 +81,7 @@ func TestWhatIsNoSecretIsShown(t *testing.T) {
 		"auth: basic", `{"auth": "required"}`, "token: \"\"\nuser: x", "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----", `cd "$TOKEN" && python x.py`, "secret:\n- name: x",
 		"torchrun --nnodes=4 --rdzv-endpoint=a-0:29500", "a: b\nc: d", "tokens: 5", "",
 	} {
-		if shown := shownOf(text, policies.SecretParts(text)); shown != text {
+		if shown := shownOf(text, secrets.Parts(text)); shown != text {
 			t.Errorf("%q is shown as %q", text, shown)
 		}
 	}
@@ -92,7 +92,7 @@ func TestSecretsOfArguments(t *testing.T) {
 		{"--token", "S3cr", "#"}, {`"--token"`, "S3cr", "#"}, {"--token=", "-", "#"}, {"x", "--token=a b\nc", "--token=#"}, {"x", `--token="a b"`, "--token=#"}, {"x", "--token=", "--token="}, {"x", "HF_TOKEN=a b", "HF_TOKEN=a b"}, {"-u", "u:S3cr", "u:#"}, {"--user", "1000:1000", "1000:1000"},
 		{"--lr", "0.1", "0.1"}, {"token", "bucket", "bucket"}, {"--token", "", ""}, {"--max-token", "4096", "4096"},
 	} {
-		if shown := shownOf(tc[1], policies.SecretsAfter(tc[0], tc[1])); shown != tc[2] {
+		if shown := shownOf(tc[1], secrets.After(tc[0], tc[1])); shown != tc[2] {
 			t.Errorf("%s after %s is shown as %s", tc[1], tc[0], shown)
 		}
 	}
@@ -106,7 +106,7 @@ func TestSecretsOfLargeTexts(t *testing.T) {
 	} {
 		text := strings.Repeat(piece, (1<<20)/len(piece))
 		start := time.Now()
-		policies.SecretParts(text)
+		secrets.Parts(text)
 		if took := time.Since(start); took > 5*time.Second {
 			t.Errorf("%q took %s", piece, took)
 		}
@@ -116,20 +116,20 @@ func TestSecretsOfLargeTexts(t *testing.T) {
 		nested.WriteString("token=" + strings.Repeat(`\`, i%20) + string("'\"`"[i%3]) + "a ")
 	}
 	start := time.Now()
-	policies.SecretParts(nested.String())
+	secrets.Parts(nested.String())
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("quotes within quotes took %s", took)
 	}
 }
 
-// FuzzSecretParts: parts are in order and within the text.
-func FuzzSecretParts(f *testing.F) {
+// FuzzParts: parts are in order and within the text.
+func FuzzParts(f *testing.F) {
 	for _, text := range []string{`--token='a'"b" c`, "password: |\n a\n", `{\"token\":\"x\"}`, "https://a:b@c", "token=\\", `token "`} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		end := -1
-		for _, part := range policies.SecretParts(text) {
+		for _, part := range secrets.Parts(text) {
 			if part[0] <= end || part[1] <= part[0] || part[1] > len(text) {
 				t.Fatalf("%v in %q", part, text)
 			}

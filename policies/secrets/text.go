@@ -1,4 +1,4 @@
-package policies
+package secrets
 
 import (
 	"regexp"
@@ -56,9 +56,9 @@ var (
 	prose = regexp.MustCompile(`^(a|an|and|are|as|at|authentication|be|been|by|can|cannot|file|for|from|has|have|if|in|into|is|it|may|must|not|of|on|or|should|that|the|to|was|when|which|will|with)[.,;:!?)]*$`)
 )
 
-// SecretParts finds secrets within a text: where each begins and ends, in bytes, in
+// Parts finds secrets within a text: where each begins and ends, in bytes, in
 // order.
-func SecretParts(text string) [][2]int {
+func Parts(text string) [][2]int {
 	if !strings.ContainsAny(text, "=: \t\n,\"'<") {
 		return nil // most texts
 	}
@@ -124,7 +124,7 @@ func (s *secretScan) named(start, end int) int {
 		return s.attached(start+len("-u"), end)
 	case name == "auth" || name == "_auth":
 		return s.registry(end, after)
-	case !NamesSecret(name[max(0, len(name)-separatorRoom):]) || s.inPath(start, after):
+	case !Named(name[max(0, len(name)-separatorRoom):]) || s.inPath(start, after):
 		return end
 	case strings.HasSuffix(s.text[:start], "<") && strings.HasPrefix(after, ">"):
 		return s.element(end + 1)

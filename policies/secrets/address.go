@@ -1,4 +1,4 @@
-package policies
+package secrets
 
 import (
 	"encoding/json"
@@ -73,10 +73,10 @@ func Ordinary(text string) bool { return len(text) <= maxOrdinary && ordinary.Ma
 
 const maxOrdinary = 64
 
-// SecretPieces are what of a secret that was found in a text may stand elsewhere
+// Pieces are what of a secret that was found in a text may stand elsewhere
 // without the rest: its words, what is left without its quotes and what ends it, and
 // what is assigned in it; and all that as it is before it is quoted in JSON.
-func SecretPieces(secret string) []string {
+func Pieces(secret string) []string {
 	var pieces []string
 	for range 3 { // quoted within what is quoted, and once more
 		secret = strings.Trim(secret, "\"'`")
