@@ -1,36 +1,27 @@
 package policies
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// An ObjectText is a place where a rule compares an object of its input to a text,
-// which it never is.
-type ObjectText struct {
-	// Object is what is compared, such as input.namespace, and Member what is likely
-	// meant, such as input.namespace.name.
-	Object, Member string
-	// Text is what it is compared to.
-	Text string
-	// Lib counts spec.libs from 1, 0 is spec.rego; Line counts from 1.
-	Lib, Line int
-}
-
-// meantMembers are the members that are likely meant where the objects are compared.
+// meantMembers are the members that are likely meant where objects of the input are
+// compared to texts.
 var meantMembers = map[string]string{"namespace": "name", "user": "username", "review.userInfo": "username", "object": "kind", "review.object": "kind", "review.kind": "kind", "review.resource": "resource"}
 
 // ObjectTexts lists where the rules of a policy compare objects of the input to
-// texts, in the order of the text.
-func (p *Policy) ObjectTexts() []ObjectText {
+// texts, which these never are, in the order of their places. Known is the member
+// that is likely meant.
+func (p *Policy) ObjectTexts() []UnknownRead {
 	modules := p.ownModules()
 	if slices.ContainsFunc(modules, func(module *ast.Module) bool { return replaces(module, ast.InputRootRef) }) {
 		return nil
 	}
 	flow := flowBelow(inputRoot, modules)
-	var found []ObjectText
+	var found []UnknownRead
 	for _, module := range modules {
 		ast.WalkRules(module, func(r *ast.Rule) bool {
 			flow.rule = r
@@ -40,23 +31,27 @@ func (p *Policy) ObjectTexts() []ObjectText {
 				if to, from, ok := assignment(expr); ok && !expr.Negated && !ast.IsScalar(from.Value) {
 					stands[to] = from
 				}
-				if compares(expr) {
-					found = append(found, objectTextsOf(flow, expr, stands)...)
+				if !compares(expr) {
+					return false
+				}
+				for _, one := range objectTextsOf(flow, expr, stands) {
+					one.place(module, expr.Location)
+					found = append(found, one)
 				}
 				return false
 			})
 			return false
 		})
 	}
-	return found
+	return inOrder(found)
 }
 
-func objectTextsOf(flow *flowFinder, expr *ast.Expr, stands map[ast.Var]*ast.Term) []ObjectText {
+func objectTextsOf(flow *flowFinder, expr *ast.Expr, stands map[ast.Var]*ast.Term) []UnknownRead {
 	operands := expr.Operands()
 	if len(operands) < 2 {
 		return nil
 	}
-	var found []ObjectText
+	var found []UnknownRead
 	for i, operand := range operands[:2] {
 		text, ok := textIn(operands[1-i])
 		if !ok {
@@ -66,12 +61,10 @@ func objectTextsOf(flow *flowFinder, expr *ast.Expr, stands map[ast.Var]*ast.Ter
 			operand = stands[name]
 		}
 		for _, path := range flow.pathsOf(operand) {
-			if member := meantMembers[strings.Join(path, ".")]; member != "" {
-				one := ObjectText{Object: "input." + strings.Join(path, "."), Text: text, Line: 1}
-				one.Member = one.Object + "." + member
-				if at := expr.Location; at != nil && at.Row > 0 {
-					one.Line, one.Lib = at.Row, LibOf(at.File)
-				}
+			name := strings.Join(path, ".")
+			if member := meantMembers[name]; member != "" {
+				one := UnknownRead{Parent: "input", Member: name, Known: []string{member}}
+				one.Message = fmt.Sprintf("%s is an object, and never %q: write %s.%s", one.Path(), text, one.Path(), member)
 				found = append(found, one)
 			}
 		}

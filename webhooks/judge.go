@@ -92,7 +92,8 @@ func (g *Gate) decideOwn(ctx context.Context, request *admissionv1.AdmissionRequ
 func (g *Gate) scope(ctx context.Context, request *admissionv1.AdmissionRequest, entry policies.Entry) policies.Scope {
 	scope := policies.Scope{Entry: entry}
 	if request.Operation == admissionv1.Update && request.SubResource == "" {
-		scope.HeldBefore = cel.HeldBefore(ctx, request, g.requester(request))
+		// Of what users may do nobody is asked for that: where it is not known, they held.
+		scope.HeldBefore = cel.HeldBefore(ctx, request, cel.Requester{Known: g.userKnown(request)})
 	}
 	if entry == "" || entry.Conditional() && request.SubResource == scaleSubresource {
 		// The API server has not evaluated them on what is scaled.

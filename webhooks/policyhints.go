@@ -43,6 +43,9 @@ func likelyTypos(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) field.E
 			advice = append(advice, one.Field())
 		}
 	}
+	for _, one := range compiled.ObjectTexts() {
+		advice = append(advice, one.Field())
+	}
 	for _, one := range compiled.UnknownObjectReads(misspelt(matchedKinds(spec))) {
 		one.Message = fmt.Sprintf("objects of the kinds that the policy matches have no %s: write %s.%s", one.Path(), one.Parent, one.Known[0])
 		advice = append(advice, one.Field())

@@ -2,6 +2,7 @@ package webhooks_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,5 +48,36 @@ func TestNamesInConditionsThatAreNotThere(t *testing.T) {
 				t.Errorf("causes %v, warnings (-want +got):\n%s", causesOf(response), diff)
 			}
 		})
+	}
+}
+
+// What other engines have as a text may be an object here, which equals no text.
+func TestObjectsComparedToTexts(t *testing.T) {
+	const namespace = "spec.rego: 2:29: rego_type_error: input.namespace is an object, and never \"team\": write input.namespace.name"
+	for body, want := range map[string][]string{
+		`input.namespace == "team"`:                     {namespace},
+		`"team" != input.namespace`:                     {namespace},
+		`input.namespace in {"team", "teams"}`:          {namespace},
+		`ns := input.namespace; not ns == "team"`:       {strings.Replace(namespace, "2:29", "2:52", 1)},
+		`input.review.userInfo == "jo"`:                 {"spec.rego: 2:29: rego_type_error: input.review.userInfo is an object, and never \"jo\": write input.review.userInfo.username"},
+		`input.review.kind == "Pod"`:                    {"spec.rego: 2:29: rego_type_error: input.review.kind is an object, and never \"Pod\": write input.review.kind.kind"},
+		`input.namespace.name == "team"`:                nil,
+		`input.review.namespace == "team"`:              nil,
+		`input.namespace == input.parameters.namespace`: nil,
+		`input.namespace.labels["a"] in ["team"]`:       nil,
+	} {
+		rego, err := json.Marshal("package a\nviolation contains \"x\" if { " + body + " }")
+		if err != nil {
+			t.Fatal(err)
+		}
+		more := ""
+		if strings.Contains(body, "parameters") {
+			more = ", parameters: {namespace: a}"
+		}
+		request := create(t, policy(`{failurePolicy: Ignore, match: {resources: [{group: example.com, kinds: [Widget]}]}, rego: `+string(rego)+more+`}`))
+		response := gateOf(t, onlineOptions(t)).Validate(t.Context(), request)
+		if diff := cmp.Diff(want, response.Warnings); diff != "" || !response.Allowed {
+			t.Errorf("%s: allowed %t, warnings (-want +got):\n%s", body, response.Allowed, diff)
+		}
 	}
 }

@@ -18,6 +18,7 @@ func unaskedOperations(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) f
 	path, asked := field.NewPath("spec", "match", "operations"), policies.OperationsOf(&spec.Match)
 	about := fmt.Sprintf("the policy is asked about %s alone", inWords(asked))
 	usual := slices.Equal(slices.Sorted(slices.Values(asked)), policies.OperationsOf(&v1.PolicyMatch{}))
+	never := !slices.Contains(asked, v1.OperationUpdate) && !slices.Contains(asked, v1.OperationDelete)
 	if usual {
 		about += ", as it is when operations are left out"
 	}
@@ -35,10 +36,10 @@ func unaskedOperations(spec *v1.WorkloadPolicySpec, compiled *policies.Policy) f
 	case first != nil:
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the rule looks for %s (%s), and %s: write operations: [%s], or those of them that it is for",
 			inWords(missing), place(first), about, listed(append(slices.Clone(asked), missing...))))}
-	case !slices.Contains(asked, v1.OperationUpdate) && !slices.Contains(asked, v1.OperationDelete) && compiled.ReadsOldObjectAlone():
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the rule looks at input.oldObject and never at the object, and there is none then: "+
-			"%s: write operations: [DELETE] if it is for deletions, [UPDATE] if it is for updates", about))}
-	case usual && compiled.ReadsOldObjectAlone():
+	case (usual || never) && compiled.ReadsOldObjectAlone():
+		if never {
+			about += ", with which there is none"
+		}
 		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the rule looks at input.oldObject and never at the object, and %s: "+
 			"write operations: [DELETE] if it is for deletions, [UPDATE] if it is for updates", about))}
 	default:
@@ -100,19 +101,6 @@ func oddOperations(compiled *policies.Policy) field.ErrorList {
 			path = field.NewPath("spec", "libs").Index(one.Lib - 1)
 		}
 		advice = append(advice, field.Forbidden(path, fmt.Sprintf("line %d: the operation is never %q: %s", one.Line, one.Operation, fix)))
-	}
-	return advice
-}
-
-// objectsAsTexts gives advice on objects of the input that a rule compares to texts.
-func objectsAsTexts(compiled *policies.Policy) field.ErrorList {
-	var advice field.ErrorList
-	for _, one := range compiled.ObjectTexts() {
-		path := field.NewPath("spec", "rego")
-		if one.Lib > 0 {
-			path = field.NewPath("spec", "libs").Index(one.Lib - 1)
-		}
-		advice = append(advice, field.Forbidden(path, fmt.Sprintf("line %d: %s is an object, and never %q: write %s", one.Line, one.Object, one.Text, one.Member)))
 	}
 	return advice
 }

@@ -82,7 +82,7 @@ func adviseWorkloadPolicy(options *GateOptions) func(ctx context.Context, old, p
 		// It compiled, or it would not have been admitted.
 		if compiled, err := policies.Compile(policy); err == nil {
 			_, more := unknownReads(spec, compiled)
-			advice = slices.Concat(advice, more, unreadParameters(compiled), unaskedOperations(spec, compiled), oddOperations(compiled), objectsAsTexts(compiled), unaskedSubresources(spec),
+			advice = slices.Concat(advice, more, unreadParameters(compiled), unaskedOperations(spec, compiled), oddOperations(compiled), unaskedSubresources(spec),
 				holdsUpNamespaces(spec, compiled), unnamedSubresources(spec, compiled), likelyTypos(spec, compiled))
 		}
 		return advice

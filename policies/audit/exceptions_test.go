@@ -9,6 +9,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 // Audit tells what an exception lets pass, however far its end is, and from its
@@ -27,14 +28,14 @@ func TestExceptionsCountUntilTheirEnd(t *testing.T) {
 	} {
 		judge := judgeHere()
 		judge.Clock = func() time.Time { return now }
-		object := objectOf(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team"}}`)
+		object := fixtures.Object(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team"}}`)
 		got := resultsOf(judge.Judge(t.Context(), engine.Snapshot(), nil, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, object), now)
 		if len(got) != 1 || got[0].standing != want || len(got[0].violations) != 1 || (want == standingExcepted && !got[0].due.Equal(until)) {
 			t.Errorf("at %s: %+v, want %s", now, got, want)
 		}
 	}
 	only := judgeHere().Judge(t.Context(), engine.Snapshot(), map[string]bool{"b": true}, schema.GroupVersionResource{Version: "v1", Resource: "pods"},
-		objectOf(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team"}}`))
+		fixtures.Object(t, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"team"}}`))
 	if got := resultsOf(only, until); len(got) != 0 {
 		t.Errorf("a policy that is not asked says %+v", got)
 	}

@@ -2,12 +2,9 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
-	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
@@ -31,13 +28,4 @@ func judgeHere() *stored.Judge {
 		Normal: func(_ schema.GroupVersionKind, raw []byte) ([]byte, error) { return raw, nil },
 		Clock:  func() time.Time { return time.Unix(0, 0) },
 	}
-}
-
-func objectOf(t *testing.T, manifest string) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal([]byte(manifest), &object.Object); err != nil {
-		t.Fatal(err)
-	}
-	return object
 }

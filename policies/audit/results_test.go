@@ -18,6 +18,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/stored"
+	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 var podKind = schema.GroupVersionKind{Version: "v1", Kind: "Pod"}
@@ -260,7 +261,7 @@ func TestResultsOfJudgements(t *testing.T) {
 }
 
 func TestContent(t *testing.T) {
-	parse := func(text string) map[string]any { return objectOf(t, text).Object }
+	parse := func(text string) map[string]any { return fixtures.Object(t, text).Object }
 	pod := parse(`{"metadata":{"name":"a","resourceVersion":"1","labels":{"a":"b","c":"d"}},"spec":{"x":[1,2,{"y":true,"z":null}]},"status":{"phase":"Pending"}}`)
 	tests := map[string]struct {
 		other      string

@@ -2,18 +2,17 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/stored"
+	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 const always = "package a\nviolation contains {\"msg\": \"no\", \"field\": \"spec.a\"} if true\n"
@@ -32,15 +31,6 @@ func judgeHere() *stored.Judge {
 		Normal: func(_ schema.GroupVersionKind, raw []byte) ([]byte, error) { return raw, nil },
 		Clock:  func() time.Time { return time.Unix(0, 0) },
 	}
-}
-
-func objectOf(t *testing.T, manifest string) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal([]byte(manifest), &object.Object); err != nil {
-		t.Fatal(err)
-	}
-	return object
 }
 
 // What a policy is not asked about counts among no stored objects, whatever its
@@ -99,7 +89,7 @@ func TestWhatCountsAsAskedAbout(t *testing.T) {
 			if err := engine.Set(policy); err != nil {
 				t.Fatal(err)
 			}
-			got := outcomeOf(judgeHere().Judge(t.Context(), engine.Snapshot(), nil, tc.resource, objectOf(t, tc.object)))
+			got := outcomeOf(judgeHere().Judge(t.Context(), engine.Snapshot(), nil, tc.resource, fixtures.Object(t, tc.object)))
 			if got.asked != tc.want {
 				t.Errorf("%s, which the rule %s: asked is %v, want %v", name, rule, got.asked, tc.want)
 			}

@@ -21,6 +21,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies/stored"
+	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 // rights is a cluster whose users may list some resources, and nothing else.
@@ -218,7 +219,7 @@ func TestReadsMore(t *testing.T) {
 			if got := readsMore(&old.Spec, &edited.Spec); got != tc.want {
 				t.Errorf("got %v, want %v", got, tc.want)
 			}
-			faults, err := (&Authors{Reviews: &rights{}, Mapper: served{}}).Faults(t.Context(), author, old, edited)
+			faults, err := (&Authors{Reviews: &rights{}, Mapper: fixtures.Served{}}).Faults(t.Context(), author, old, edited)
 			if err != nil || (len(faults) > 0) != tc.want {
 				t.Errorf("got faults %v, %v", faults, err)
 			}

@@ -13,6 +13,7 @@ import (
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
 	"github.com/penstock-dev/penstock/policies/stored"
+	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 // A kind whose objects may be out of date for good is dropped; one whose API
@@ -55,7 +56,7 @@ func TestFailureOfInventory(t *testing.T) {
 			w := &inventoryWatch{kind: nodes, policies: []string{"a"}}
 			inventory.watches[nodes] = w
 			store := &inventoryStore{inventory: inventory, watch: w, ctx: t.Context()}
-			if err := store.Replace([]any{objectOf(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`)}, "1"); err != nil {
+			if err := store.Replace([]any{fixtures.Object(t, `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`)}, "1"); err != nil {
 				t.Fatal(err)
 			}
 			if got := inventorySyncedCondition(policy, nodes, w.state); got.Status != metav1.ConditionTrue || got.ObservedGeneration != 4 {

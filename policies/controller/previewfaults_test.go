@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 // storedPod is what a policy, changed by mod, says of a stored pod.
@@ -22,7 +23,7 @@ func storedPod(t *testing.T, mod func(*v1.WorkloadPolicySpec), pod string) outco
 	if err := engine.Set(policy); err != nil {
 		t.Fatal(err)
 	}
-	return outcomeOf(judgeHere().Judge(t.Context(), engine.Snapshot(), nil, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, objectOf(t, pod)))
+	return outcomeOf(judgeHere().Judge(t.Context(), engine.Snapshot(), nil, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, fixtures.Object(t, pod)))
 }
 
 // A condition that fails is not one that cannot be known: the API server refuses

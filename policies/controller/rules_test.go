@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,28 +16,12 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/test/fixtures"
 	"github.com/penstock-dev/penstock/webhooks/cel"
 	"github.com/penstock-dev/penstock/webhooks/validation"
 )
 
-// served is a cluster's kinds: version and resource by kind.
-type served map[schema.GroupKind][2]string
-
-func (s served) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	found, ok := s[kind]
-	if kind.Kind == "Unreachable" {
-		return nil, errors.New("discovery is down")
-	}
-	if !ok || (len(versions) > 0 && !slices.Contains(versions, found[0])) {
-		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
-	}
-	return &meta.RESTMapping{
-		Resource:         schema.GroupVersionResource{Group: kind.Group, Version: found[0], Resource: found[1]},
-		GroupVersionKind: kind.WithVersion(found[0]),
-	}, nil
-}
-
-var kinds = served{
+var kinds = fixtures.Served{
 	{Kind: "Pod"}:                                       {"v1", "pods"},
 	{Kind: "ServiceAccount"}:                            {"v1", "serviceaccounts"},
 	{Kind: "Node"}:                                      {"v1", "nodes"},

@@ -2,41 +2,20 @@ package stored
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"slices"
-	"testing"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/conversion"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
-// served is a cluster's kinds: version and resource by kind.
-type served map[schema.GroupKind][2]string
-
-func (s served) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	found, ok := s[kind]
-	if kind.Kind == "Unreachable" {
-		return nil, errors.New("discovery is down")
-	}
-	if !ok || (len(versions) > 0 && !slices.Contains(versions, found[0])) {
-		return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: versions}
-	}
-	return &meta.RESTMapping{
-		Resource:         schema.GroupVersionResource{Group: kind.Group, Version: found[0], Resource: found[1]},
-		GroupVersionKind: kind.WithVersion(found[0]),
-	}, nil
-}
-
-var kinds = served{
+var kinds = fixtures.Served{
 	{Kind: "Pod"}:                                   {"v1", "pods"},
 	{Kind: "Node"}:                                  {"v1", "nodes"},
 	{Group: "apps", Kind: "Deployment"}:             {"v1", "deployments"},
@@ -103,15 +82,6 @@ func judgeHere() *Judge {
 		},
 		Clock: func() time.Time { return time.Unix(0, 0) },
 	}
-}
-
-func objectOf(t *testing.T, manifest string) *unstructured.Unstructured {
-	t.Helper()
-	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal([]byte(manifest), &object.Object); err != nil {
-		t.Fatal(err)
-	}
-	return object
 }
 
 // A finding is what judgements of one object say together.

@@ -10,6 +10,7 @@ import (
 
 	v1 "github.com/penstock-dev/penstock/api/v1"
 	"github.com/penstock-dev/penstock/policies"
+	"github.com/penstock-dev/penstock/test/fixtures"
 )
 
 func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
@@ -95,7 +96,7 @@ func TestStoredObjectsAreJudgedAsRequestsWouldBe(t *testing.T) {
 			if err := engine.Set(policy); err != nil {
 				t.Fatal(err)
 			}
-			got := findingOf(judgeHere().Judge(t.Context(), engine.Snapshot(), nil, tc.resource, objectOf(t, tc.object)))
+			got := findingOf(judgeHere().Judge(t.Context(), engine.Snapshot(), nil, tc.resource, fixtures.Object(t, tc.object)))
 			if diff := cmp.Diff(tc.want, got.fields); diff != "" || len(got.errors) > 0 {
 				t.Errorf("violations (-want +got):\n%s%v", diff, got.errors)
 			}
@@ -124,7 +125,7 @@ func TestStoredObjectsAreReadOnlyIfAPolicyIsAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := findingOf(judge.Judge(t.Context(), engine.Snapshot(), nil, jobs, objectOf(t, job)))
+		got := findingOf(judge.Judge(t.Context(), engine.Snapshot(), nil, jobs, fixtures.Object(t, job)))
 		if read != want || len(got.errors) != want {
 			t.Errorf("policy on %s: read %d times, errors %v; want %d", tier, read, got.errors, want)
 		}

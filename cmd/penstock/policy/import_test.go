@@ -195,3 +195,20 @@ func TestImportSaysThatUpdatesAreSpared(t *testing.T) {
 		}
 	}
 }
+
+// A template may be for all operations. Connections come by subresources, which a
+// constraint does not name.
+func TestImportOfAllOperations(t *testing.T) {
+	all := strings.Replace(ownerTemplate, "operations: [CREATE, DELETE]", `operations: ["*"]`, 1)
+	if all == ownerTemplate {
+		t.Fatal("the template has other operations")
+	}
+	imported := policy.Import([]policy.Document{document(t, all), document(t, ownerConstraint("{}"))}, penstockv1.FailurePolicyIgnore)
+	if len(imported.Policies) != 1 {
+		t.Fatalf("got %+v", imported)
+	}
+	want := []penstockv1.PolicyOperation{penstockv1.OperationCreate, penstockv1.OperationUpdate, penstockv1.OperationDelete}
+	if diff := cmp.Diff(want, imported.Policies[0].Spec.Match.Operations); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
+	}
+}

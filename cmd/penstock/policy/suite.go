@@ -107,6 +107,9 @@ func (r *testRun) runSuite(ctx context.Context, file string) {
 		var policy *penstockv1.WorkloadPolicy
 		var template *world
 		var policyErr error
+		if len(test.Cases) == 0 {
+			r.fail(fmt.Errorf("%s: test %q has no cases: add one, or remove the test", file, test.Name))
+		}
 		for _, one := range test.Cases {
 			name := test.Name + ": " + one.Name
 			if !r.selects(file, name) {

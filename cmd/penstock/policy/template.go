@@ -90,6 +90,10 @@ func readTemplate(raw []byte) (*template, error) {
 	}
 	target := from.Spec.Targets[at]
 	t.rego, t.libs, t.operations = target.Rego, target.Libs, target.Operations
+	if slices.Contains(t.operations, "*") {
+		// Connections come by subresources that a match does not name.
+		t.operations = []penstockv1.PolicyOperation{penstockv1.OperationCreate, penstockv1.OperationUpdate, penstockv1.OperationDelete}
+	}
 	t.at = []string{"spec", "targets", strconv.Itoa(at)}
 	for i, code := range target.Code {
 		if code.Engine == "Rego" {

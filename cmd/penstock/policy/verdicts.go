@@ -3,6 +3,8 @@ package policy
 import (
 	"regexp"
 	"strings"
+
+	"github.com/penstock-dev/penstock/policies/regotest"
 )
 
 // helperRule finds where a rule begins whose name makes a verdict here and none in
@@ -16,7 +18,7 @@ const helperPrefix = "helper_"
 // only help in Gatekeeper.
 func withoutVerdicts(rego string) string {
 	helpers := map[string]bool{}
-	for _, found := range helperRule.FindAllStringSubmatch(code(rego, func(string) string { return "" }), -1) {
+	for _, found := range helperRule.FindAllStringSubmatch(withNames(rego, func(_, name string) string { return name }, ""), -1) {
 		if found[1] != "violation" {
 			helpers[found[1]] = true
 		}
@@ -24,36 +26,37 @@ func withoutVerdicts(rego string) string {
 	if len(helpers) == 0 {
 		return rego
 	}
-	return code(rego, func(text string) string { return text }, func(before, name string) string {
+	whole := "data." + regotest.Package(rego) + "."
+	return withNames(rego, func(before, name string) string {
 		// A member of something else, such as input.parameters.deny, is no rule.
-		if helpers[name] && !strings.HasSuffix(before, ".") {
+		if helpers[name] && (!strings.HasSuffix(before, ".") || strings.HasSuffix(before, whole)) {
 			return helperPrefix + name
 		}
 		return name
-	})
+	}, "$0")
 }
 
-var regoToken = regexp.MustCompile("(?s)\"(?:\\\\.|[^\"\\\\\n])*\"|`[^`]*`|#[^\n]*|[A-Za-z_][A-Za-z0-9_]*")
+// unnamed are the texts and comments of Rego, in which there are no names.
+const unnamed = "\"(?:\\\\.|[^\"\\\\\n])*\"|`[^`]*`|#[^\n]*"
 
-// code writes a text of Rego anew: what is quoted and comments by quoted, names by
-// named, which also gets what stands before them.
-func code(rego string, quoted func(text string) string, named ...func(before, name string) string) string {
+var (
+	regoToken = regexp.MustCompile("(?s)" + unnamed + `|[A-Za-z_][A-Za-z0-9_]*`)
+	regoText  = regexp.MustCompile("(?s)^(?:" + unnamed + ")$")
+)
+
+// withNames writes Rego with other names, by what stands before each, and with its
+// texts and comments replaced, $0 by themselves.
+func withNames(rego string, rename func(before, name string) string, texts string) string {
 	var written strings.Builder
 	end := 0
 	for _, at := range regoToken.FindAllStringIndex(rego, -1) {
 		written.WriteString(rego[end:at[0]])
-		text := rego[at[0]:at[1]]
-		switch {
-		case strings.ContainsAny(text[:1], "\"`#"):
-			text = quoted(text)
-		default:
-			for _, name := range named {
-				text = name(rego[:at[0]], text)
-			}
+		if token := rego[at[0]:at[1]]; regoText.MatchString(token) {
+			written.WriteString(regoText.ReplaceAllString(token, texts))
+		} else {
+			written.WriteString(rename(rego[:at[0]], token))
 		}
-		written.WriteString(text)
 		end = at[1]
 	}
-	written.WriteString(rego[end:])
-	return written.String()
+	return written.String() + rego[end:]
 }
